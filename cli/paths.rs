@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use longhaul_model::{Family, Mount, Role, Target, TargetName};
+use longhaul_model::{Mount, ProtocolFamily, Role, Target, TargetName};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths;
 use longhaul_service::target_path::{SpecialFolders, has_link, without_dots};
@@ -209,7 +209,7 @@ pub fn known_elsewhere(
 
 fn default_role(path: &Path, mounts: &[Mount]) -> Role {
     match Mount::for_path(mounts, path).map(|mount| mount.protocol.family()) {
-        Some(Family::Local) => Role::Baseline,
-        Some(Family::Network | Family::Fuse | Family::Other) | None => Role::Share,
+        Some(ProtocolFamily::Local) => Role::Baseline,
+        Some(ProtocolFamily::Network | ProtocolFamily::Fuse | ProtocolFamily::Other) | None => Role::Share,
     }
 }

@@ -1,7 +1,7 @@
 //! Arguments of `latency`, `stalls` and `events`.
 
 use clap::{Args, ValueEnum};
-use longhaul_model::{Step, TargetName};
+use longhaul_model::{Resolution, TargetName};
 
 use super::values::DurationArg;
 
@@ -36,12 +36,12 @@ pub struct LatencyArgs {
     pub history: HistoryArgs,
     /// Print one line for each step of time, instead of one for the whole window.
     #[arg(long, value_enum, value_name = "STEP")]
-    pub by: Option<StepArg>,
+    pub by: Option<ResolutionArg>,
 }
 
 /// A step of time on the command line.
 #[derive(ValueEnum, Clone, Copy)]
-pub enum StepArg {
+pub enum ResolutionArg {
     /// Steps of five minutes, which are stored for 100 days.
     #[value(name = "5min")]
     FiveMinutes,
@@ -52,12 +52,12 @@ pub enum StepArg {
     HalfDay,
 }
 
-impl From<StepArg> for Step {
-    fn from(argument: StepArg) -> Self {
+impl From<ResolutionArg> for Resolution {
+    fn from(argument: ResolutionArg) -> Self {
         match argument {
-            StepArg::FiveMinutes => Self::FiveMinutes,
-            StepArg::Hour => Self::Hour,
-            StepArg::HalfDay => Self::HalfDay,
+            ResolutionArg::FiveMinutes => Self::FiveMinutes,
+            ResolutionArg::Hour => Self::Hour,
+            ResolutionArg::HalfDay => Self::HalfDay,
         }
     }
 }

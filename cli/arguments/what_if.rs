@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use longhaul_analysis::prediction::{Change, FITTED_ROUNDS, parse_bandwidth, parse_disk, parse_round_trip};
+use longhaul_analysis::prediction::{
+    AssumedChange, FITTED_ROUNDS, parse_bandwidth, parse_disk, parse_round_trip,
+};
 
 /// Arguments of `what-if`.
 #[derive(Args)]
@@ -27,7 +29,7 @@ pub struct WhatIfArgs {
 
 impl WhatIfArgs {
     /// Returns the network and disk that are asked about.
-    pub fn change(&self) -> Change {
-        Change { round_trip: self.round_trip, bits_per_second: self.bandwidth, disk: self.disk }
+    pub fn change(&self) -> AssumedChange {
+        AssumedChange { round_trip: self.round_trip, bits_per_second: self.bandwidth, disk: self.disk }
     }
 }

@@ -11,7 +11,7 @@ use longhaul_measure::workloads::{READ_BACK, Workload as _};
 use longhaul_model::Mount;
 use longhaul_model::time::HOUR;
 use longhaul_service::config::Config;
-use longhaul_service::foreground::Plan;
+use longhaul_service::foreground::ForegroundPlan;
 use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_view::screens::checks;
@@ -54,7 +54,7 @@ fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitC
     Ok(if totals.failed_runs > 0 { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }
 
-fn plan(arguments: &IntegrityArgs, config: &Config, mounts: &[Mount]) -> anyhow::Result<Plan> {
+fn plan(arguments: &IntegrityArgs, config: &Config, mounts: &[Mount]) -> anyhow::Result<ForegroundPlan> {
     let given = paths::parse_targets(&arguments.targets, mounts)?;
     paths::check_managed_targets(&given, config)?;
     let targets = if given.is_empty() { config.targets.clone() } else { given };
@@ -68,5 +68,5 @@ fn plan(arguments: &IntegrityArgs, config: &Config, mounts: &[Mount]) -> anyhow:
         settings: config.settings.clone(),
         cap: config.limits.cap.max(MIN_CAP),
     };
-    Ok(Plan { targets, tasks, rounds: 1, nas: None })
+    Ok(ForegroundPlan { targets, tasks, rounds: 1, nas: None })
 }

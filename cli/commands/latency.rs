@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use longhaul_analysis::stalls::{StallCauses, explain_stalls};
 use longhaul_analysis::summary::{LatencyRow, latency_rows, summarize_window};
 use longhaul_measure::platform;
-use longhaul_model::{ProbeStep, Stall, Step, TargetName, Timestamp};
+use longhaul_model::{ProbeStep, Resolution, Stall, TargetName, Timestamp};
 use longhaul_store::{Reader, SampleFilter, StoredEvent};
 use longhaul_view::screens::{self, events::Entry, stalls::StallList};
 use longhaul_view::time::utc_offset_at;
@@ -25,7 +25,7 @@ pub fn latency(shared: &GlobalArgs, arguments: &LatencyArgs) -> anyhow::Result<E
     let reader = paths::open_reader(shared)?;
     paths::check_known(shared, &reader, arguments.history.target.as_ref())?;
     let span = window(&arguments.history);
-    let step = arguments.by.map_or_else(|| Step::for_window(span.1.since(span.0)), Step::from);
+    let step = arguments.by.map_or_else(|| Resolution::for_window(span.1.since(span.0)), Resolution::from);
     let target = arguments.history.target.clone();
     let filter = SampleFilter { target, kind: None, step, since: span.0, until: span.1 };
     match arguments.by {

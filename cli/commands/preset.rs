@@ -17,7 +17,7 @@ use longhaul_presets::{
 };
 use longhaul_service::config::Config;
 use longhaul_service::cost;
-use longhaul_service::foreground::Plan;
+use longhaul_service::foreground::ForegroundPlan;
 use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter, StoredRun};
@@ -147,7 +147,11 @@ fn load_custom_profile(path: &Path, arguments: &PresetArgs) -> anyhow::Result<Pr
     })
 }
 
-fn plan(preset_run: &PresetRun, arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result<Plan> {
+fn plan(
+    preset_run: &PresetRun,
+    arguments: &PresetArgs,
+    sources: TargetSources<'_>,
+) -> anyhow::Result<ForegroundPlan> {
     let targets = targets(arguments, sources)?;
     let config = sources.config;
     paths::check_managed_targets(&targets, config)?;
@@ -165,7 +169,7 @@ fn plan(preset_run: &PresetRun, arguments: &PresetArgs, sources: TargetSources<'
         },
         cap,
     };
-    Ok(Plan { targets, rounds: arguments.runs, tasks, nas: config.nas.clone() })
+    Ok(ForegroundPlan { targets, rounds: arguments.runs, tasks, nas: config.nas.clone() })
 }
 
 fn targets(arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result<Vec<Target>> {

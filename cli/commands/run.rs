@@ -16,7 +16,7 @@ use longhaul_model::{Hint, Mount, Scale, Target};
 use longhaul_presets::catalog;
 use longhaul_service::config::{Argument, Config, FixedSettingError, Limits};
 use longhaul_service::database_lock::DatabaseLock;
-use longhaul_service::foreground::{ForegroundRunner, Plan, RunTotals};
+use longhaul_service::foreground::{ForegroundPlan, ForegroundRunner, RunTotals};
 use longhaul_service::own_files;
 use longhaul_service::round::{RoundTasks, close_open_rounds};
 use longhaul_service::service::machine_seed;
@@ -69,7 +69,7 @@ impl Session {
     /// its target.
     pub fn run_rounds(
         &self,
-        plan: &Plan,
+        plan: &ForegroundPlan,
         style: OutputStyle,
         check: BudgetCheck<'_>,
     ) -> (anyhow::Result<RunTotals>, Vec<Worker>) {
@@ -79,7 +79,7 @@ impl Session {
     /// Like [`Self::run_rounds`], with an existing progress display.
     pub fn run_rounds_with_ui(
         &self,
-        plan: &Plan,
+        plan: &ForegroundPlan,
         mut ui: ProgressUi<'_>,
     ) -> (anyhow::Result<RunTotals>, Vec<Worker>) {
         let mut runner = ForegroundRunner::new(plan, &self.launcher, &self.writer, &self.interruption);
@@ -162,7 +162,12 @@ pub fn run_counts(totals: RunTotals) -> RunCounts {
     RunCounts { runs: totals.runs, failed: totals.failed_runs, ended_by }
 }
 
-fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount], database: &Path) -> anyhow::Result<Plan> {
+fn run_plan(
+    arguments: &RunArgs,
+    config: &Config,
+    mounts: &[Mount],
+    database: &Path,
+) -> anyhow::Result<ForegroundPlan> {
     let given = paths::parse_targets(&arguments.targets, mounts)?;
     check_managed(arguments, &given, config)?;
     let targets = if given.is_empty() { config.targets.clone() } else { given };
@@ -177,7 +182,7 @@ fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount], database: &P
             UsageError(format!("there is no task `{unknown}`; known tasks: {}", known.join(", "))).into()
         );
     }
-    Ok(Plan {
+    Ok(ForegroundPlan {
         targets,
         rounds: arguments.rounds,
         nas: config.nas.clone(),

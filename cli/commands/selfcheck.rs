@@ -8,7 +8,8 @@ use anyhow::Context as _;
 use longhaul_launchd::ServiceStatus;
 use longhaul_measure::platform;
 use longhaul_measure::selfcheck::{
-    CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod, SELFCHECK_MACHINE_ID, Verdict,
+    CheckAnswer, CheckOutcome, Expectation, Expectations, MachineCheck, MachineCheckMethod,
+    SELFCHECK_MACHINE_ID,
 };
 use longhaul_model::{Mount, Role, Target};
 use longhaul_service::config::Config;
@@ -51,7 +52,7 @@ pub fn run(shared: &GlobalArgs, arguments: &SelfCheckArgs) -> anyhow::Result<Exi
     };
     let sections = self_check.run(&[SERVICE_MANAGER]);
     print(&sections, arguments)?;
-    let differs = count_checks(&sections, Verdict::Differs) > 0;
+    let differs = count_checks(&sections, CheckOutcome::Differs) > 0;
     Ok(if differs { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }
 

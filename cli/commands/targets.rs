@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_model::{Family, Mount};
+use longhaul_model::{Mount, ProtocolFamily};
 use longhaul_view::screens::mounts::{self, MountInfo};
 use serde_json::json;
 
@@ -28,8 +28,8 @@ pub fn run(format: OutputFormat) -> anyhow::Result<ExitCode> {
 /// Returns whether a mount can contain files of a user.
 fn is_measurable(mount: &Mount) -> bool {
     match mount.protocol.family() {
-        Family::Network | Family::Fuse | Family::Local => true,
-        Family::Other => false,
+        ProtocolFamily::Network | ProtocolFamily::Fuse | ProtocolFamily::Local => true,
+        ProtocolFamily::Other => false,
     }
 }
 

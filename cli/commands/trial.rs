@@ -9,9 +9,9 @@ use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::workloads::Settings;
 use longhaul_measure::{platform, private_files};
 use longhaul_model::STANDARD_TASKS;
-use longhaul_model::{Family, Mount, Role, Run, Scale, Target, Timestamp};
+use longhaul_model::{Mount, ProtocolFamily, Role, Run, Scale, Target, Timestamp};
 use longhaul_service::config::Config;
-use longhaul_service::foreground::{Plan, RunTotals, STOP_TIMEOUT};
+use longhaul_service::foreground::{ForegroundPlan, RunTotals, STOP_TIMEOUT};
 use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
@@ -51,7 +51,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     }
     let session = Session::open(database, &mounts)?;
     print_targets(&targets, &mounts);
-    let plan = Plan {
+    let plan = ForegroundPlan {
         targets,
         rounds: ROUNDS,
         tasks: RoundTasks {
@@ -95,7 +95,9 @@ fn print_targets(targets: &[Target], mounts: &[Mount]) {
         crate::output::println!("target {:<10} {}", target.name, target.path.display());
     }
     let given = |mount: &Mount| targets.iter().any(|target| target.path.starts_with(&mount.point));
-    for mount in mounts.iter().filter(|mount| mount.protocol.family() == Family::Network && !given(mount)) {
+    for mount in
+        mounts.iter().filter(|mount| mount.protocol.family() == ProtocolFamily::Network && !given(mount))
+    {
         crate::output::println!(
             "found  {:<10} {}: add it with --target NAME={}",
             mount.protocol,

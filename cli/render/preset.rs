@@ -7,7 +7,7 @@ use longhaul_model::{CacheState, Run, Scale, Target};
 use longhaul_presets::profile::{Profile, ProfileCost};
 use longhaul_presets::{ContentMode, OperationSummary, PhaseSummary, Preset, PresetFigure, PresetSummary};
 use longhaul_service::cost;
-use longhaul_service::foreground::Plan;
+use longhaul_service::foreground::ForegroundPlan;
 use longhaul_view::text::{Text, Tone};
 use longhaul_view::units::count;
 use longhaul_view::{Document, Table, units};
@@ -89,7 +89,7 @@ fn cost_text(profile: &Profile) -> String {
 }
 
 /// Describes the runs that are about to start.
-pub fn plan(plan: &Plan, profile: &Profile, content_mode: ContentMode) -> Document {
+pub fn plan(plan: &ForegroundPlan, profile: &Profile, content_mode: ContentMode) -> Document {
     let content = match content_mode {
         ContentMode::Incompressible => "incompressible",
         ContentMode::AsOriginal => {

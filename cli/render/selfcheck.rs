@@ -2,7 +2,7 @@
 //! address.
 
 use longhaul_measure::platform;
-use longhaul_measure::selfcheck::{Check, Verdict};
+use longhaul_measure::selfcheck::{Check, CheckOutcome};
 use longhaul_service::selfcheck::{Section, count_checks};
 use longhaul_view::{Document, Table};
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ pub fn document(sections: &[Section]) -> Document {
     }
     document.paragraph(format!(
         "{} as expected, {} different, {} unknown. No user, server, address or path is named here: paste it into an issue.",
-        counted(Verdict::Ok),
-        counted(Verdict::Differs),
-        counted(Verdict::Unknown)
+        counted(CheckOutcome::Ok),
+        counted(CheckOutcome::Differs),
+        counted(CheckOutcome::Unknown)
     ));
     document
 }
@@ -74,7 +74,7 @@ mod tests {
             name: "call".to_owned(),
             answer: "one | two\n| three".to_owned(),
             expected: "it".to_owned(),
-            verdict: Verdict::Differs,
+            verdict: CheckOutcome::Differs,
             source: "a manual".to_owned(),
         };
         let mut document = Document::new();

@@ -9,7 +9,7 @@ use longhaul_measure::platform;
 use longhaul_model::Hint;
 use longhaul_model::time::HOUR;
 use longhaul_service::config::Config;
-use longhaul_service::notifications::{NotifyConfig, Step, next_step};
+use longhaul_service::notifications::{NextDelivery, NotifyConfig, next_step};
 use longhaul_service::status::{NotifyStatus, Status};
 use longhaul_store::{NotificationStatus, QueuedNotification, Reader};
 
@@ -131,9 +131,9 @@ impl NotifierThread {
         }
         let sent = reader.notification_times(channel.name(), now - HOUR)?;
         match next_step(&pending, &sent, &Zoned::now(), rules) {
-            Step::Idle => channel.set_idle(),
-            Step::Hold(until) => channel.hold(until),
-            Step::Send(batch) => {
+            NextDelivery::Idle => channel.set_idle(),
+            NextDelivery::Hold(until) => channel.hold(until),
+            NextDelivery::Send(batch) => {
                 let numbers: Vec<i64> = batch.iter().map(|queued| queued.number).collect();
                 let name = channel.name().to_owned();
                 let set = |status| {

@@ -11,7 +11,7 @@ use crate::support::machine;
 use longhaul_model::time::DAY;
 use longhaul_model::{Histogram, Timestamp};
 use longhaul_store::{FinishedRound, Reader, Signal};
-use longhaul_telemetry::environment::Environment;
+use longhaul_telemetry::environment::EnvironmentVariables;
 use longhaul_telemetry::settings::{ExportSettings, TelemetryConfig};
 use opentelemetry_proto::tonic::metrics::v1::{ExponentialHistogramDataPoint, number_data_point};
 
@@ -301,7 +301,7 @@ fn rounds_older_than_the_retention_expire() {
     let export = Export::new(1, &[]);
     let endpoint = Some(collector.endpoint());
     let configured = TelemetryConfig { endpoint, retention: DAY, ..TelemetryConfig::default() };
-    let settings = ExportSettings::resolve(&configured, &Environment::default());
+    let settings = ExportSettings::resolve(&configured, &EnvironmentVariables::default());
     export.exporter.configure(settings.map_err(|error| error.to_string()));
     export.wait_until_empty();
     let rounds = export.rounds().len() as u64;

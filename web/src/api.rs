@@ -9,7 +9,7 @@ use longhaul_analysis::prediction::what_if;
 use longhaul_analysis::stalls::{ExplainedStall, NamedStall, StallCauses, explain_stalls};
 use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
 use longhaul_model::time::DAY;
-use longhaul_model::{LoadContext, ProbeKind, Step, TargetName, Timestamp};
+use longhaul_model::{LoadContext, ProbeKind, Resolution, TargetName, Timestamp};
 use longhaul_store::{RunFilter, SampleFilter, StoredEvent};
 use longhaul_view::json::{
     self as forms, FidelityJson, FreshnessJson, Glance, LatencySeries, RunJson, WeekJson, WhatIfJson,
@@ -176,7 +176,7 @@ pub async fn run(State(app): State<AppState>, Path(number): Path<String>) -> Res
 pub async fn samples(State(app): State<AppState>, Params(params): Params<LatencyParams>) -> Response {
     let (since, until) = window(&app, params.days);
     json_response(app, move |cache| {
-        let step = Step::for_window(until.since(since));
+        let step = Resolution::for_window(until.since(since));
         let filter = SampleFilter { target: params.target, kind: None, step, since, until };
         let reader = &cache.reader;
         let is_meant = |target: &TargetName| filter.target.as_ref().is_none_or(|wanted| wanted == target);

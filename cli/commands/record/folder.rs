@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use longhaul_model::{Family, Mount, Protocol, Target};
+use longhaul_model::{Mount, Protocol, ProtocolFamily, Target};
 use longhaul_service::target_path::without_dots;
 
 use crate::errors::UsageError;
@@ -42,7 +42,8 @@ impl RecordedFolder {
     /// [`UsageError`] if the path leads to no folder.
     pub fn existing(self, mounts: &[Mount]) -> anyhow::Result<Self> {
         let is_on_share = |path: &Path| {
-            Mount::for_path(mounts, path).is_some_and(|mount| mount.protocol.family() == Family::Network)
+            Mount::for_path(mounts, path)
+                .is_some_and(|mount| mount.protocol.family() == ProtocolFamily::Network)
         };
         let path = without_links(&self.path, &is_on_share).filter(|path| is_on_share(path) || path.is_dir());
         let path = path.ok_or_else(|| {
@@ -61,7 +62,7 @@ fn of_current_folder(current: &Path, targets: &[Target], mounts: &[Mount]) -> Re
         return Ok(target.path.clone());
     }
     let mount = Mount::for_path(mounts, current);
-    match mount.filter(|mount| mount.protocol.family() == Family::Network) {
+    match mount.filter(|mount| mount.protocol.family() == ProtocolFamily::Network) {
         Some(mount) => Ok(mount.point.clone()),
         None => Err(UsageError(format!(
             "the current folder {} is on no share and in no target. Say whose operations to keep: --on FOLDER",

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use longhaul_measure::inventory::{Inventory, NotRemoved, NotRemovedReason};
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport, SandboxLocation};
-use longhaul_model::{Family, Hint, Target};
+use longhaul_model::{Hint, ProtocolFamily, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
@@ -262,7 +262,7 @@ impl Purge {
 
     /// Returns whether the target was a share but is a local folder now, like an empty mount point.
     fn is_unmounted_share(&self, worker: &Worker) -> bool {
-        let is_local = |family| matches!(family, Family::Local | Family::Other);
+        let is_local = |family| matches!(family, ProtocolFamily::Local | ProtocolFamily::Other);
         let target = worker.target();
         let here = |epoch: &&StoredEpoch| epoch.target == target.name && epoch.path == target.path;
         let once = self.database_facts.epochs.iter().rfind(here).and_then(|epoch| epoch.protocol.as_ref());

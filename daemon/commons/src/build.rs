@@ -10,11 +10,11 @@ use longhaul_model::{
     YOUR_DAY,
 };
 
-use crate::family::{Family, LinkClass, NasFamily, ProtocolLabel, RoundTripClass};
+use crate::family::{LinkClass, MachineFamily, NasFamily, ProtocolLabel, RoundTripClass};
 use crate::figures::figures;
 use crate::share::{
-    FORMAT, OTHER, PhaseKey, Plan, SCHEMA, Share, SharedEpoch, SharedHistogram, SharedPhase, SharedRound,
-    SharedRun, SharedStatus, machine_label,
+    FORMAT, OTHER, PhaseKey, RoundDesign, SCHEMA, Share, SharedEpoch, SharedHistogram, SharedPhase,
+    SharedRound, SharedRun, SharedStatus, machine_label,
 };
 
 /// Names of the phases of longhaul's own tasks. Other names are not shared.
@@ -150,14 +150,14 @@ impl ShareBuilder {
         Some(share)
     }
 
-    fn family(&self, rounds: &[StoredRound]) -> Family {
-        let (system, system_major) = Family::system_of(self.system.as_deref().unwrap_or_default());
+    fn family(&self, rounds: &[StoredRound]) -> MachineFamily {
+        let (system, system_major) = MachineFamily::system_of(self.system.as_deref().unwrap_or_default());
         let mut links: BTreeMap<LinkClass, usize> = BTreeMap::new();
         for before in rounds.iter().filter_map(|round| round.round.before.as_ref()) {
             *links.entry(LinkClass::of(before.link.as_ref())).or_default() += 1;
         }
         let link = links.into_iter().max_by_key(|(_, count)| *count).map(|(link, _)| link);
-        Family {
+        MachineFamily {
             nas: self.facts.nas,
             system,
             system_major,
@@ -177,7 +177,7 @@ impl ShareBuilder {
         }
     }
 
-    fn round(&mut self, stored: &StoredRound, first_week: Week, plans: &mut Vec<Plan>) -> SharedRound {
+    fn round(&mut self, stored: &StoredRound, first_week: Week, plans: &mut Vec<RoundDesign>) -> SharedRound {
         let round = &stored.round;
         let plan = self.plan(&round.planned);
         let index = plans.iter().position(|known| *known == plan).unwrap_or_else(|| {
@@ -198,8 +198,8 @@ impl ShareBuilder {
         }
     }
 
-    fn plan(&self, planned: &[PlannedRun]) -> Plan {
-        let mut plan = Plan { tasks: vec![], targets: vec![] };
+    fn plan(&self, planned: &[PlannedRun]) -> RoundDesign {
+        let mut plan = RoundDesign { tasks: vec![], targets: vec![] };
         let mut names = vec![];
         for run in planned {
             let target = self.target_index(&run.target);

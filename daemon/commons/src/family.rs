@@ -263,7 +263,7 @@ pub enum SystemName {
 /// Kind of a machine and its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Family {
+pub struct MachineFamily {
     /// Vendor and class of the NAS, as the user gave them.
     pub nas: NasFamily,
     /// Operating system of the machine that measured.
@@ -276,7 +276,7 @@ pub struct Family {
     pub round_trip: RoundTripClass,
 }
 
-impl Family {
+impl MachineFamily {
     /// Returns the system and major version in a text such as `macOS 26.1 (25B78)`.
     pub fn system_of(text: &str) -> (SystemName, Option<u16>) {
         let mut words = text.split_whitespace();
@@ -306,9 +306,9 @@ mod tests {
 
     #[test]
     fn system_keeps_its_major_version_only() {
-        assert_eq!(Family::system_of("macOS 26.1 (25B78)"), (SystemName::Macos, Some(26)));
-        assert_eq!(Family::system_of("Linux 6.1.0-annas-kernel"), (SystemName::Linux, Some(6)));
-        assert_eq!(Family::system_of("anna's system"), (SystemName::Other, None));
+        assert_eq!(MachineFamily::system_of("macOS 26.1 (25B78)"), (SystemName::Macos, Some(26)));
+        assert_eq!(MachineFamily::system_of("Linux 6.1.0-annas-kernel"), (SystemName::Linux, Some(6)));
+        assert_eq!(MachineFamily::system_of("anna's system"), (SystemName::Other, None));
     }
 
     #[test]

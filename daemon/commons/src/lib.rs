@@ -22,8 +22,8 @@ mod share;
 mod tests;
 
 pub use build::{ShareBuilder, ShareFacts, SharedRecords};
-pub use check::{Finding, FindingKind, check};
-pub use family::{Family, LinkClass, NasFamily, NasVendor, ProtocolLabel, RoundTripClass, SystemName};
+pub use check::{Contradiction, ContradictionKind, check};
+pub use family::{LinkClass, MachineFamily, NasFamily, NasVendor, ProtocolLabel, RoundTripClass, SystemName};
 pub use figures::figures;
 pub use merge::{
     Agreement, GroupKind, MachineRatio, Merged, MergedGroup, MergedPair, MergedResult, RefusedFile,
@@ -31,6 +31,6 @@ pub use merge::{
 };
 pub use read::{MAX_FILE_BYTES, ShareError, read};
 pub use share::{
-    FORMAT, OTHER, PhaseKey, Plan, SCHEMA, Share, SharedCache, SharedEpoch, SharedFigure, SharedHistogram,
-    SharedPhase, SharedRound, SharedRun, SharedStatus, machine_label,
+    FORMAT, OTHER, PhaseKey, RoundDesign, SCHEMA, Share, SharedCache, SharedEpoch, SharedFigure,
+    SharedHistogram, SharedPhase, SharedRound, SharedRun, SharedStatus, machine_label,
 };

@@ -5,7 +5,7 @@ use longhaul_model::{CacheState, Operation, Outcome, Role, Scale};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::family::{Family, ProtocolLabel};
+use crate::family::{MachineFamily, ProtocolLabel};
 
 /// Name of the file format.
 pub const FORMAT: &str = "longhaul share";
@@ -33,13 +33,13 @@ pub struct Share {
     /// Ratio from which a difference matters, above 1.
     pub threshold: f64,
     /// Kind of the NAS, the system and the network.
-    pub family: Family,
+    pub family: MachineFamily,
     /// Roles of the targets. They have no names; the first one is called `a`, the next one `b`.
     pub targets: Vec<Role>,
     /// Epochs of the targets, oldest first.
     pub epochs: Vec<SharedEpoch>,
     /// Plans to which the rounds refer.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<RoundDesign>,
     /// Phases to which the runs and histograms refer.
     pub phases: Vec<PhaseKey>,
     /// All rounds, oldest first. None may be left out, because the order of the runs depends on the number of rounds before.
@@ -63,7 +63,7 @@ pub struct SharedEpoch {
 /// The tasks and targets of a round, in the order from which the order of the runs is drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct RoundDesign {
     /// Names of the tasks; [`OTHER`] for one whose runs are not shared.
     pub tasks: Vec<String>,
     /// Indexes of the targets.

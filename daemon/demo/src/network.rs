@@ -12,12 +12,12 @@ const BULK_BYTES: u64 = 400_000_000;
 
 /// Network in one round.
 #[derive(Debug, Clone, Copy)]
-pub struct Network {
+pub struct SimulatedNetwork {
     /// Round-trip time, in microseconds.
     pub round_trip_us: u64,
 }
 
-impl Network {
+impl SimulatedNetwork {
     /// Returns the network at a deviation from the usual, in standard deviations.
     pub fn at(deviation: f64) -> Self {
         Self { round_trip_us: (USUAL_ROUND_TRIP_US * (0.45 * deviation).exp()) as u64 }

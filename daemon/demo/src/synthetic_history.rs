@@ -17,7 +17,7 @@ use longhaul_model::{
 use longhaul_store::{Bulk, NewRound, PlannedRun, RoundEnd, Store};
 use serde_json::json;
 
-use super::network::Network;
+use super::network::SimulatedNetwork;
 
 const SEED: u64 = 0x7965_6172;
 /// Monday, 2025-11-03T00:00:00+01:00.
@@ -163,7 +163,7 @@ fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
         _ => Outcome::Ok,
     };
     let pace = slowness[task] * cell.slowdown * (0.12 * normal(5, index)).exp();
-    let network = Network::at(normal(6, cell.day.unsigned_abs()));
+    let network = SimulatedNetwork::at(normal(6, cell.day.unsigned_abs()));
     let mut phases = match outcome {
         Outcome::Ok => phases(workload, pace * network.slowdown(workload, name), index),
         _ => vec![],

@@ -7,7 +7,7 @@ use longhaul_export::fleet::{
     FleetTable, Implausible, Operations, Origin, TableFile, Week, WeekRecords, plausible_history, weeks_of,
 };
 use longhaul_model::time::DAY;
-use longhaul_model::{FreshnessSample, History, Step, Timestamp, fnv};
+use longhaul_model::{FreshnessSample, History, Resolution, Timestamp, fnv};
 use longhaul_store::{Reader, SampleFilter, StoredOperation};
 use object_store::{ObjectStoreExt as _, PutPayload};
 
@@ -202,7 +202,7 @@ impl<'a> Exporter<'a> {
                 let filter = SampleFilter {
                     target: None,
                     kind: None,
-                    step: Step::Hour,
+                    step: Resolution::Hour,
                     since,
                     until: since + 7 * DAY,
                 };

@@ -79,7 +79,7 @@ pub use notification::{
 };
 pub use operation::Operation;
 pub use phase::{CacheState, ColdMethod, Figure, OperationStats, Phase, Unit};
-pub use protocol::{Family, LONGHAUL_KEY_PREFIX, Mount, NegotiatedOptions, Protocol, SHARE_KEYS};
+pub use protocol::{LONGHAUL_KEY_PREFIX, Mount, NegotiatedOptions, Protocol, ProtocolFamily, SHARE_KEYS};
 pub use quantile::{MIN_VALUES_FOR_P95, median, quantile, quantile_of_sorted, supports_quantile};
 pub use request_times::{CallTotals, MetricSeconds, PhaseTimes, RequestTimes, RequestTotals, TcpCounters};
 pub use reserve::FreeSpaceReserve;
@@ -91,7 +91,7 @@ pub use sample::{
 };
 pub use scale::Scale;
 pub use step::{
-    LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeStep, Stall, Step, TrafficStep, stalled_seconds,
+    LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeStep, Resolution, Stall, TrafficStep, stalled_seconds,
 };
 pub use target::{Role, Target, TargetName, TargetNameError};
 pub use tasks::{

@@ -30,7 +30,7 @@ pub(crate) use stored_names;
 #[cfg(test)]
 mod tests {
     use crate::{CacheState, ColdMethod, CounterScope, KeepReason, LoadContext, Outcome, ProbeKind};
-    use crate::{Role, RoundStatus, Scale, ServedFrom, Step, SyncKind};
+    use crate::{Resolution, Role, RoundStatus, Scale, ServedFrom, SyncKind};
 
     #[test]
     fn names_are_those_in_json_and_are_read_back() {
@@ -44,7 +44,7 @@ mod tests {
         }
         check!(CacheState ColdMethod CounterScope KeepReason LoadContext Outcome ProbeKind);
         check!(Role RoundStatus Scale ServedFrom SyncKind);
-        assert_eq!(Step::ALL.map(Step::name), ["5min", "hour", "12h"]);
-        assert_eq!(Step::from_name("6h"), None);
+        assert_eq!(Resolution::ALL.map(Resolution::name), ["5min", "hour", "12h"]);
+        assert_eq!(Resolution::from_name("6h"), None);
     }
 }

@@ -31,7 +31,7 @@ pub enum Protocol {
 
 /// Family of protocols, without versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum ProtocolFamily {
     /// Network protocols: data crosses a network.
     Network,
     /// User-space file systems: data may or may not cross a network.
@@ -44,12 +44,12 @@ pub enum Family {
 
 impl Protocol {
     /// Returns the family of the protocol, which says whether data crosses a network.
-    pub fn family(&self) -> Family {
+    pub fn family(&self) -> ProtocolFamily {
         match self {
-            Self::Afp | Self::Nfs(_) | Self::Smb(_) | Self::Webdav | Self::Sftp => Family::Network,
-            Self::Fuse(_) => Family::Fuse,
-            Self::Local(_) => Family::Local,
-            Self::Other(_) => Family::Other,
+            Self::Afp | Self::Nfs(_) | Self::Smb(_) | Self::Webdav | Self::Sftp => ProtocolFamily::Network,
+            Self::Fuse(_) => ProtocolFamily::Fuse,
+            Self::Local(_) => ProtocolFamily::Local,
+            Self::Other(_) => ProtocolFamily::Other,
         }
     }
 }

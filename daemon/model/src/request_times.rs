@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CacheState, Family, Protocol, TargetName};
+use crate::{CacheState, Protocol, ProtocolFamily, TargetName};
 
 /// Total times of the requests of a mount or connection. The values never decrease until a reset. `None` means that the
 /// source does not have the value.
@@ -109,7 +109,7 @@ pub struct PhaseTimes {
 impl PhaseTimes {
     /// Returns whether the target is known to be on a network.
     pub fn is_on_network(&self) -> bool {
-        self.protocol.as_ref().is_some_and(|protocol| protocol.family() == Family::Network)
+        self.protocol.as_ref().is_some_and(|protocol| protocol.family() == ProtocolFamily::Network)
     }
 }
 

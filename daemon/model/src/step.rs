@@ -38,7 +38,7 @@ const MAX_STEPS: u64 = 400;
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Step {
+pub enum Resolution {
     /// Step of five minutes.
     #[strum(serialize = "5min")]
     FiveMinutes,
@@ -49,7 +49,7 @@ pub enum Step {
     HalfDay,
 }
 
-impl Step {
+impl Resolution {
     /// Returns the length of the step.
     pub const fn length(self) -> Duration {
         match self {
@@ -79,10 +79,10 @@ impl Step {
         Self::for_past_window(length, length)
     }
 
-    /// Returns the same as [`Step::for_window`], for a window that started `age` ago: old samples are not
+    /// Returns the same as [`Resolution::for_window`], for a window that started `age` ago: old samples are not
     /// stored in fine steps.
     pub fn for_past_window(length: Duration, age: Duration) -> Self {
-        let fits = |step: &Step| {
+        let fits = |step: &Resolution| {
             let steps = length.as_secs() / step.length().as_secs();
             steps <= MAX_STEPS && age.as_secs() <= (step.days_kept() * DAY).as_secs()
         };
@@ -316,7 +316,7 @@ fn max_known(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).reduce(f64::max)
 }
 
-stored_names! { Step LoadContext }
+stored_names! { Resolution LoadContext }
 
 #[cfg(test)]
 mod tests {
@@ -324,26 +324,30 @@ mod tests {
 
     #[test]
     fn a_time_lies_in_the_last_started_step() {
-        for step in Step::ALL {
+        for step in Resolution::ALL {
             for at in [0, 1, 1_699_999_999_999_999, -1].map(Timestamp::from_us) {
                 let begin = step.start(at);
                 assert!(begin <= at && at.since(begin) < step.length());
                 assert_eq!(begin.as_us() % step.length().as_micros() as i64, 0);
             }
-            assert_eq!(Step::from_name(step.name()), Some(step));
+            assert_eq!(Resolution::from_name(step.name()), Some(step));
         }
     }
 
     #[test]
     fn a_long_window_is_read_in_long_steps() {
-        assert_eq!(Step::for_window(DAY), Step::FiveMinutes);
-        assert_eq!(Step::for_window(7 * DAY), Step::Hour);
-        assert_eq!(Step::for_window(56 * DAY), Step::HalfDay);
-        assert_eq!(Step::for_window(365 * DAY), Step::HalfDay);
-        assert_eq!(Step::for_window(3000 * DAY), Step::HalfDay);
-        assert_eq!(Step::for_past_window(DAY, 99 * DAY), Step::FiveMinutes);
-        assert_eq!(Step::for_past_window(DAY, 101 * DAY), Step::Hour, "five minutes are kept for 100 days");
-        assert_eq!(Step::for_past_window(DAY, 401 * DAY), Step::HalfDay);
+        assert_eq!(Resolution::for_window(DAY), Resolution::FiveMinutes);
+        assert_eq!(Resolution::for_window(7 * DAY), Resolution::Hour);
+        assert_eq!(Resolution::for_window(56 * DAY), Resolution::HalfDay);
+        assert_eq!(Resolution::for_window(365 * DAY), Resolution::HalfDay);
+        assert_eq!(Resolution::for_window(3000 * DAY), Resolution::HalfDay);
+        assert_eq!(Resolution::for_past_window(DAY, 99 * DAY), Resolution::FiveMinutes);
+        assert_eq!(
+            Resolution::for_past_window(DAY, 101 * DAY),
+            Resolution::Hour,
+            "five minutes are kept for 100 days"
+        );
+        assert_eq!(Resolution::for_past_window(DAY, 401 * DAY), Resolution::HalfDay);
     }
 
     #[test]

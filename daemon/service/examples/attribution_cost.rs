@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use longhaul_analysis::attribution::{attribute, server_use};
-use longhaul_analysis::prediction::{Change, timed_runs, what_if};
+use longhaul_analysis::prediction::{AssumedChange, timed_runs, what_if};
 use longhaul_store::Reader;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok((phases, nas))
     };
     let (phases, nas) = read()?;
-    let change = Change { round_trip: Some(Duration::from_millis(20)), ..Change::default() };
+    let change = AssumedChange { round_trip: Some(Duration::from_millis(20)), ..AssumedChange::default() };
     println!("{} phases", phases.len());
     println!("read them: {:?}", shortest(read));
     println!("name layers: {:?}", shortest(|| attribute(&phases, &server_use(&nas))));

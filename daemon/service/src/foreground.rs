@@ -19,7 +19,7 @@ pub const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The targets, workloads and number of rounds of a foreground run.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ForegroundPlan {
     /// Targets to measure.
     pub targets: Vec<Target>,
     /// Workloads to run and their settings.
@@ -53,7 +53,7 @@ pub struct RunTotals {
 /// Runs all rounds of a plan in the foreground.
 pub struct ForegroundRunner<'a> {
     /// Targets, workloads and number of rounds.
-    pub plan: &'a Plan,
+    pub plan: &'a ForegroundPlan,
     /// The workers, one per target, in the order of the plan.
     pub workers: Vec<Worker>,
     /// The database writer.
@@ -65,7 +65,7 @@ pub struct ForegroundRunner<'a> {
 impl<'a> ForegroundRunner<'a> {
     /// Creates a runner with one worker per target.
     pub fn new(
-        plan: &'a Plan,
+        plan: &'a ForegroundPlan,
         launcher: &Launcher,
         writer: &'a Writer,
         interruption: &'a Interruption,

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use longhaul_model::{Event, Family, Mount, Target, TargetName, Timestamp};
+use longhaul_model::{Event, Mount, ProtocolFamily, Target, TargetName, Timestamp};
 use serde_json::{Value, json};
 
 /// The last known mount of each target, and where it was mounted before.
@@ -111,16 +111,16 @@ impl MountTracker {
     }
 
     /// Returns whether a target belongs on a share: it was on one when last measured, or since the service started.
-    pub fn is_on_share(&self, name: &TargetName, last_family: Option<Family>) -> bool {
+    pub fn is_on_share(&self, name: &TargetName, last_family: Option<ProtocolFamily>) -> bool {
         last_family.is_some_and(is_share) || self.shares.contains_key(name)
     }
 
     /// Returns whether the share or the disk of a target is unmounted: one that belongs on a share is now on a local disk, or nothing is
     /// mounted where something was since the service started. Writes to its path would go to the empty folder below.
-    pub fn is_unmounted(&self, name: &TargetName, last_family: Option<Family>) -> bool {
+    pub fn is_unmounted(&self, name: &TargetName, last_family: Option<ProtocolFamily>) -> bool {
         let family = self.mount(name).map(|mount| mount.protocol.family());
         let was_elsewhere = self.is_on_share(name, last_family) || self.missing_disk(name).is_some();
-        was_elsewhere && matches!(family, Some(Family::Local) | None) && !self.unclear.contains(name)
+        was_elsewhere && matches!(family, Some(ProtocolFamily::Local) | None) && !self.unclear.contains(name)
     }
 }
 
@@ -134,8 +134,8 @@ fn is_below_in_other_case(path: &Path, folder: &Path) -> bool {
     folder.components().all(|part| parts.next().is_some_and(|other| may_be_equal(part.as_os_str(), other)))
 }
 
-fn is_share(family: Family) -> bool {
-    matches!(family, Family::Network | Family::Fuse)
+fn is_share(family: ProtocolFamily) -> bool {
+    matches!(family, ProtocolFamily::Network | ProtocolFamily::Fuse)
 }
 
 /// Removes the disk space from a mount: it changes all the time and is no change of the mount.
@@ -212,9 +212,9 @@ mod tests {
             let changes = tracker.update(std::slice::from_ref(&target), &table);
             assert_eq!(changes.first().map(|change| change.kind), expected);
         }
-        assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
+        assert!(!tracker.is_unmounted(&target.name, Some(ProtocolFamily::Network)));
         tracker.update(std::slice::from_ref(&target), &[mount("/", Protocol::Local("ext4".into()))]);
-        assert!(tracker.is_unmounted(&target.name, Some(Family::Network)));
+        assert!(tracker.is_unmounted(&target.name, Some(ProtocolFamily::Network)));
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         let mut is_unmounted = |target: &Target, table: &[&Mount]| {
             let table: Vec<Mount> = table.iter().map(|mount| (*mount).clone()).collect();
             tracker.update(std::slice::from_ref(target), &table);
-            tracker.is_unmounted(&target.name, Some(Family::Local))
+            tracker.is_unmounted(&target.name, Some(ProtocolFamily::Local))
         };
         let on_disk = target("/media/usb/a");
         assert!(!is_unmounted(&on_disk, &[&root]), "it may belong on this disk");
@@ -248,7 +248,7 @@ mod tests {
         let root = [mount("/", Protocol::Local("ext4".into()))];
         let mut tracker = MountTracker::default();
         tracker.update(targets, &root);
-        assert!(!tracker.is_unmounted(&target.name, Some(Family::Local)));
+        assert!(!tracker.is_unmounted(&target.name, Some(ProtocolFamily::Local)));
         assert!(!tracker.is_unmounted(&target.name, None));
         tracker.update(targets, &[root[0].clone(), mount("/m/nas", Protocol::Nfs(None))]);
         assert!(!tracker.is_unmounted(&target.name, None));
@@ -281,14 +281,14 @@ mod tests {
         let root = mount("/", Protocol::Local("apfs".into()));
         let table = [root.clone(), mount("/Volumes/media", Protocol::Smb(None))];
         tracker.update(std::slice::from_ref(&target), &table);
-        assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
+        assert!(!tracker.is_unmounted(&target.name, Some(ProtocolFamily::Network)));
         tracker.update(std::slice::from_ref(&target), std::slice::from_ref(&root));
-        assert!(tracker.is_unmounted(&target.name, Some(Family::Network)));
+        assert!(tracker.is_unmounted(&target.name, Some(ProtocolFamily::Network)));
         let target = Target { path: "/Volumes/M\u{dc}SIK/x".into(), ..target };
         tracker.update(
             std::slice::from_ref(&target),
             &[root, mount("/Volumes/Mu\u{308}sik", Protocol::Smb(None))],
         );
-        assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
+        assert!(!tracker.is_unmounted(&target.name, Some(ProtocolFamily::Network)));
     }
 }

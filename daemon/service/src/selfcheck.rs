@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use longhaul_measure::platform;
 use longhaul_measure::selfcheck::{
-    Check, CheckAnswer, MachineCheck, Redaction, TargetCheck, TargetCheckMethod, Verdict, machine_checks,
-    target_checks,
+    Check, CheckAnswer, CheckOutcome, MachineCheck, Redaction, TargetCheck, TargetCheckMethod,
+    machine_checks, target_checks,
 };
 use longhaul_measure::worker::FailureReport;
-use longhaul_model::{Family, Mount, Outcome, Target};
+use longhaul_model::{Mount, Outcome, ProtocolFamily, Target};
 
 use crate::worker::{Interruption, Launcher, RequestOptions, SilentObserver, Worker, end_workers};
 
@@ -148,7 +148,7 @@ impl SelfCheck<'_> {
 
 /// Returns the names and the address in a network mount's source. Empty for a local disk.
 fn server_names(mount: &Mount) -> Vec<String> {
-    if mount.protocol.family() != Family::Network {
+    if mount.protocol.family() != ProtocolFamily::Network {
         return vec![];
     }
     let names = mount.source.split(['/', ':', '@']).map(str::to_owned);
@@ -217,7 +217,7 @@ fn run_with_timeout(limit: Duration, check: MachineCheck) -> CheckAnswer {
 }
 
 /// Returns the number of checks with a verdict.
-pub fn count_checks(sections: &[Section], verdict: Verdict) -> usize {
+pub fn count_checks(sections: &[Section], verdict: CheckOutcome) -> usize {
     let checks = sections.iter().flat_map(|section| &section.checks);
     checks.filter(|check| check.verdict == verdict).count()
 }
@@ -266,7 +266,7 @@ mod tests {
     fn hang_is_reported_with_its_operation_but_without_its_path() {
         let answer = |outcome| failure_answer(&failure(outcome), Duration::from_secs(5));
         assert_eq!(answer(Outcome::Hung), CheckAnswer::differs("did not return within 5 s (`lookup`)"));
-        assert_eq!(answer(Outcome::Void).verdict, Verdict::Unknown);
+        assert_eq!(answer(Outcome::Void).verdict, CheckOutcome::Unknown);
         assert!(!answer(Outcome::Unavailable).text.contains("anna"));
     }
 

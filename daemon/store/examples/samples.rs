@@ -11,7 +11,7 @@ use longhaul_analysis::summary::latency_rows;
 use longhaul_model::draw::draw_below;
 use longhaul_model::time::DAY;
 use longhaul_model::{
-    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Step, Target,
+    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Resolution, Role, Target,
     Timestamp, Traffic, TrafficStep,
 };
 use longhaul_store::{Reader, SampleFilter, Samples, Store, Writer};
@@ -85,7 +85,7 @@ fn main() {
     let writer = Writer::spawn(Store::open(&path, &[]).expect("a database"));
     let targets = targets();
     let start = Instant::now();
-    let step = Step::FiveMinutes.length();
+    let step = Resolution::FiveMinutes.length();
     let end = START + days * DAY;
     for index in 0..end.since(START).div_duration_f64(step) as u32 {
         writer.add_samples(samples(&targets, START + index * step)).expect("the samples are stored");
@@ -95,7 +95,7 @@ fn main() {
     let reader = Reader::open(&path).expect("the database can be read");
     println!("database: {:.1} MB", reader.size_bytes().expect("a size") as f64 / 1e6);
     let window = 56 * DAY;
-    for step in [Step::for_window(window), Step::FiveMinutes] {
+    for step in [Resolution::for_window(window), Resolution::FiveMinutes] {
         let filter = SampleFilter {
             target: Some(targets[0].name.clone()),
             kind: None,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use longhaul_measure::private_files;
-use longhaul_model::{Family, Mount};
+use longhaul_model::{Mount, ProtocolFamily};
 
 use crate::error::{Error, Result};
 
@@ -37,8 +37,8 @@ fn nearest_existing(path: &Path) -> PathBuf {
 fn require_local(resolved: &Path, path: &Path, mounts: &[Mount]) -> Result<()> {
     let Some(mount) = Mount::for_path(mounts, resolved) else { return Ok(()) };
     match mount.protocol.family() {
-        Family::Local | Family::Other => Ok(()),
-        Family::Network | Family::Fuse => {
+        ProtocolFamily::Local | ProtocolFamily::Other => Ok(()),
+        ProtocolFamily::Network | ProtocolFamily::Fuse => {
             Err(Error::NotLocal { path: path.to_owned(), file_system: mount.protocol.to_string() })
         }
     }

@@ -1,6 +1,6 @@
 //! Delivery status of rounds and samples that are exported to an OpenTelemetry collector.
 
-use longhaul_model::{Event, MachineStep, ProbeStep, Stall, Step, Timestamp, TrafficStep};
+use longhaul_model::{Event, MachineStep, ProbeStep, Resolution, Stall, Timestamp, TrafficStep};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Fault, Result};
@@ -179,8 +179,9 @@ impl Reader {
     ///
     /// As [`Reader::runs`].
     pub fn sampled_step(&self, at: Timestamp) -> Result<Option<SampledStep>> {
-        let until = at + Step::FiveMinutes.length();
-        let filter = SampleFilter { target: None, kind: None, step: Step::FiveMinutes, since: at, until };
+        let until = at + Resolution::FiveMinutes.length();
+        let filter =
+            SampleFilter { target: None, kind: None, step: Resolution::FiveMinutes, since: at, until };
         let stalls =
             "SELECT * FROM stall WHERE started_us >= ?1 AND started_us < ?2 ORDER BY started_us, target";
         let step = SampledStep {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use longhaul_model::stored::StallRecords;
 use longhaul_model::time::DAY;
 use longhaul_model::{
-    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Stall, Step, TargetName,
-    Timestamp, Traffic, TrafficStep,
+    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Resolution, Stall,
+    TargetName, Timestamp, Traffic, TrafficStep,
 };
 use rusqlite::Row;
 
@@ -28,7 +28,7 @@ pub struct SampleFilter {
     /// samples.
     pub kind: Option<ProbeKind>,
     /// Time step of the samples.
-    pub step: Step,
+    pub step: Resolution,
     /// Start of the window. The step that contains this time is included.
     pub since: Timestamp,
     /// End of the window (exclusive).
@@ -107,7 +107,8 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn stall_records(&self, since: Timestamp, until: Timestamp) -> Result<StallRecords> {
         let recent = since.max(until - CALL_RETENTION_DAYS * DAY);
-        let filter = SampleFilter { target: None, kind: None, step: Step::FiveMinutes, since: recent, until };
+        let filter =
+            SampleFilter { target: None, kind: None, step: Resolution::FiveMinutes, since: recent, until };
         Ok(StallRecords {
             stalls: self.stalls(since)?,
             calls: self.all_calls(recent)?,

@@ -3,7 +3,7 @@
 
 use longhaul_model::time::DAY;
 use longhaul_model::{
-    MachineStep, ProbeStep, Stall, Step, Target, TargetName, Timestamp, TrafficStep, UsageStep,
+    MachineStep, ProbeStep, Resolution, Stall, Target, TargetName, Timestamp, TrafficStep, UsageStep,
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params};
 
@@ -53,7 +53,7 @@ pub(crate) fn add(cx: &Connection, samples: &Samples) -> Result<(), Fault> {
             .ok_or_else(|| Fault::Unstorable(format!("samples of `{name}`, but no target of this name")))?;
         upsert_target(cx, target, samples.now)
     };
-    for step in Step::ALL {
+    for step in Resolution::ALL {
         for sample in &samples.probes {
             merge_probe(cx, number(&sample.target)?, step, sample)?;
         }
@@ -72,7 +72,7 @@ pub(crate) fn add(cx: &Connection, samples: &Samples) -> Result<(), Fault> {
 
 /// Deletes samples that are older than the retention period of their time step.
 fn delete_expired(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
-    for step in Step::ALL {
+    for step in Resolution::ALL {
         let oldest = (now - step.days_kept() * DAY).as_us();
         cx.prepare_cached("DELETE FROM machine WHERE step = ?1 AND at_us < ?2")?
             .execute((step.name(), oldest))?;
@@ -108,7 +108,7 @@ fn existing_row<T>(
     row.transpose()
 }
 
-fn merge_probe(cx: &Connection, target: i64, step: Step, sample: &ProbeStep) -> Result<(), Fault> {
+fn merge_probe(cx: &Connection, target: i64, step: Resolution, sample: &ProbeStep) -> Result<(), Fault> {
     let mut merged = ProbeStep { at_us: step.start(sample.at_us), ..sample.clone() };
     let key = (target, step.name(), merged.at_us.as_us(), sample.kind.name(), sample.during.name());
     let query = format!(
@@ -133,7 +133,7 @@ const TRAFFIC: &str =
     "SELECT traffic.*, target.name AS target_name FROM traffic LEFT JOIN target ON target.number = traffic.target
     WHERE target = ?1 AND step = ?2 AND at_us = ?3 AND source = ?4 AND scope = ?5";
 
-fn merge_traffic(cx: &Connection, target: i64, step: Step, sample: &TrafficStep) -> Result<(), Fault> {
+fn merge_traffic(cx: &Connection, target: i64, step: Resolution, sample: &TrafficStep) -> Result<(), Fault> {
     let mut merged = TrafficStep { at_us: step.start(sample.at_us), ..sample.clone() };
     let (source, scope) = (sample.traffic.source.name(), sample.traffic.scope.name());
     if let Some(before) =
@@ -161,7 +161,7 @@ fn merge_traffic(cx: &Connection, target: i64, step: Step, sample: &TrafficStep)
     Ok(())
 }
 
-fn merge_machine(cx: &Connection, step: Step, sample: &MachineStep) -> Result<(), Fault> {
+fn merge_machine(cx: &Connection, step: Resolution, sample: &MachineStep) -> Result<(), Fault> {
     let mut merged = MachineStep { at_us: step.start(sample.at_us), ..sample.clone() };
     let query = "SELECT * FROM machine WHERE step = ?1 AND at_us = ?2";
     if let Some(before) = existing_row(cx, query, (step.name(), merged.at_us.as_us()), machine_step)? {
@@ -199,7 +199,7 @@ fn upsert_stall(cx: &Connection, stall: &Stall) -> Result<(), Fault> {
 /// the last five-minute step with machine samples, because longhaul was still running then, but at most
 /// `now` and at least the start of the stall plus its longest call.
 pub(crate) fn close_stalls(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
-    let step = Step::FiveMinutes;
+    let step = Resolution::FiveMinutes;
     let update =
         "UPDATE stall SET is_truncated = 1, ended_us = max(started_us + longest_ns / 1000, started_us,
             min(?1, coalesce((SELECT max(at_us) FROM machine WHERE step = ?2) + ?3, started_us)))

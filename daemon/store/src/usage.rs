@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use longhaul_model::time::DAY;
 use longhaul_model::{
-    CounterSource, PHOTO_BATCH, RequestCounts, RequestKind, Step, TargetName, Timestamp, UsageStep,
+    CounterSource, PHOTO_BATCH, RequestCounts, RequestKind, Resolution, TargetName, Timestamp, UsageStep,
 };
 use rusqlite::{Connection, Row, params_from_iter, types::Value};
 
@@ -13,7 +13,7 @@ use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
 
 /// Step of time in which usage is stored.
-const STEP: Step = Step::Hour;
+const STEP: Resolution = Resolution::Hour;
 /// Number of the newest phases from which the requests of an opening are taken.
 const MAX_OPENINGS: i64 = 500;
 

@@ -1,7 +1,7 @@
 //! The standard environment variables of OpenTelemetry (`OTEL_*`). They take precedence over the configuration
 //! file.
 //!
-//! The functions read only the given variables, except [`Environment::from_process`].
+//! The functions read only the given variables, except [`EnvironmentVariables::from_process`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::metrics::Temporality;
 /// Environment variables by name. An empty variable counts as unset (OpenTelemetry, "Environment Variable
 /// Specification").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Environment(BTreeMap<String, String>);
+pub struct EnvironmentVariables(BTreeMap<String, String>);
 
 /// An invalid value of a variable. The message does not quote values that can contain a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ impl OtlpProtocol {
     pub const NAMES: &[(&str, Self)] = &[("http/protobuf", Self::HttpProtobuf), ("grpc", Self::Grpc)];
 }
 
-impl Environment {
+impl EnvironmentVariables {
     /// Returns the environment variables of this process, except those that are not UTF-8.
     pub fn from_process() -> Self {
         let pairs = std::env::vars_os();
@@ -230,8 +230,10 @@ mod tests {
 
     use super::*;
 
-    fn environment(pairs: &[(&str, &str)]) -> Environment {
-        Environment::from_pairs(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    fn environment(pairs: &[(&str, &str)]) -> EnvironmentVariables {
+        EnvironmentVariables::from_pairs(
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        )
     }
 
     #[test]
@@ -293,7 +295,7 @@ mod tests {
             let names = names.map(|name| format!("OTEL_EXPORTER_OTLP_{name}"));
             let others = ["OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_METRIC_EXPORT_INTERVAL"];
             let names = names.into_iter().chain(others.map(str::to_owned));
-            let found = Environment::from_pairs(names.map(|name| (name, value.clone())));
+            let found = EnvironmentVariables::from_pairs(names.map(|name| (name, value.clone())));
             let _ = (found.endpoint("traces"), found.headers("traces"), found.protocol("traces"));
             let _ = (found.compression("logs"), found.timeout("logs"), found.interval(), found.attributes());
         }

@@ -1,6 +1,6 @@
 //! The table of all metric instruments. The same instruments are sent to a collector and read by Prometheus.
 
-use longhaul_model::{Run, Step, Unit};
+use longhaul_model::{Resolution, Run, Unit};
 use longhaul_store::{FinishedRound, SampledStep};
 
 use crate::current_state::CurrentState;
@@ -337,7 +337,7 @@ fn run_points(run: &Run) -> Vec<(usize, Point)> {
 
 /// Returns the data points of a five-minute step of samples, each with the index of its instrument.
 pub fn step_points(step: &SampledStep) -> Vec<(usize, Point)> {
-    let ended = step.at + Step::FiveMinutes.length();
+    let ended = step.at + Resolution::FiveMinutes.length();
     collect_points(nanoseconds(step.at), nanoseconds(ended), |source| match source {
         Source::Step(observe) => Some(observe(step)),
         Source::Run(_) | Source::Round(_) | Source::CurrentState(_) => None,

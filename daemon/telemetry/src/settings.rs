@@ -11,7 +11,7 @@ use longhaul_store::Signal;
 
 use crate::ResourceAttributes;
 use crate::endpoint::{self, EndpointError};
-use crate::environment::{Compression, EndpointScope, Environment, OtlpProtocol, VariableError};
+use crate::environment::{Compression, EndpointScope, EnvironmentVariables, OtlpProtocol, VariableError};
 use crate::headers::{Headers, HeadersError};
 use crate::metrics::Temporality;
 
@@ -163,7 +163,7 @@ impl ExportSettings {
     /// [`SettingsError`].
     pub fn resolve(
         configured: &TelemetryConfig,
-        environment: &Environment,
+        environment: &EnvironmentVariables,
     ) -> Result<Option<Self>, SettingsError> {
         let resolver = SettingsResolver { config: configured, environment };
         let endpoint = |signal: &str, is_enabled: bool| match is_enabled && !environment.is_disabled(signal) {
@@ -197,7 +197,7 @@ impl ExportSettings {
 
 struct SettingsResolver<'a> {
     config: &'a TelemetryConfig,
-    environment: &'a Environment,
+    environment: &'a EnvironmentVariables,
 }
 
 impl SettingsResolver<'_> {
@@ -276,8 +276,10 @@ mod tests {
 
     use super::*;
 
-    fn environment(pairs: &[(&str, &str)]) -> Environment {
-        Environment::from_pairs(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    fn environment(pairs: &[(&str, &str)]) -> EnvironmentVariables {
+        EnvironmentVariables::from_pairs(
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        )
     }
 
     fn at(endpoint: &str) -> TelemetryConfig {
@@ -286,10 +288,12 @@ mod tests {
 
     #[test]
     fn nothing_is_exported_without_an_endpoint() {
-        let unset = ExportSettings::resolve(&TelemetryConfig::default(), &Environment::default()).unwrap();
+        let unset =
+            ExportSettings::resolve(&TelemetryConfig::default(), &EnvironmentVariables::default()).unwrap();
         assert_eq!(unset, None);
-        let settings =
-            ExportSettings::resolve(&at("http://a:4318/"), &Environment::default()).unwrap().unwrap();
+        let settings = ExportSettings::resolve(&at("http://a:4318/"), &EnvironmentVariables::default())
+            .unwrap()
+            .unwrap();
         assert_eq!(settings.traces.unwrap().url, "http://a:4318/v1/traces");
         assert_eq!(settings.metrics.unwrap().url, "http://a:4318/v1/metrics");
         assert_eq!(settings.diagnostics, None, "diagnostics are off by default");
@@ -328,10 +332,11 @@ mod tests {
         let configured = TelemetryConfig { headers_file: Some(path.clone()), ..at("http://a") };
         let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         mode(0o644);
-        let error = ExportSettings::resolve(&configured, &Environment::default()).unwrap_err();
+        let error = ExportSettings::resolve(&configured, &EnvironmentVariables::default()).unwrap_err();
         assert!(error.to_string().contains("other users can read it"), "{error}");
         mode(0o600);
-        let settings = ExportSettings::resolve(&configured, &Environment::default()).unwrap().unwrap();
+        let settings =
+            ExportSettings::resolve(&configured, &EnvironmentVariables::default()).unwrap().unwrap();
         assert_eq!(settings.traces.as_ref().unwrap().headers.iter().count(), 1);
         assert!(!format!("{settings:?}").contains("secret"));
     }

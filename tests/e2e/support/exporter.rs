@@ -14,7 +14,7 @@ use longhaul_model::{
 };
 use longhaul_store::{FinishedRound, Reader, Samples, SharedWriter, Signal, Store, Writer};
 use longhaul_telemetry::diagnostics::Diagnostics;
-use longhaul_telemetry::environment::Environment;
+use longhaul_telemetry::environment::EnvironmentVariables;
 use longhaul_telemetry::exporter::{Exporter, ExporterDeps, ServiceView};
 use longhaul_telemetry::settings::{ExportSettings, TelemetryConfig};
 use opentelemetry_proto::tonic::common::v1::KeyValue;
@@ -65,7 +65,7 @@ impl Export {
         let keep = 100 * 365 * DAY;
         let configured = TelemetryConfig { retention: keep, ..TelemetryConfig::default() };
         let pairs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let environment = Environment::from_pairs(pairs);
+        let environment = EnvironmentVariables::from_pairs(pairs);
         self.exporter
             .configure(ExportSettings::resolve(&configured, &environment).map_err(|error| error.to_string()));
     }

@@ -3,7 +3,7 @@
 
 use longhaul_model::Timestamp;
 use longhaul_telemetry::endpoint;
-use longhaul_telemetry::environment::Environment;
+use longhaul_telemetry::environment::EnvironmentVariables;
 use longhaul_telemetry::headers::Headers;
 use longhaul_telemetry::transport::response::{RawResponse, ResponseKind, classify};
 
@@ -17,7 +17,7 @@ libfuzzer_sys::fuzz_target!(|input: (u16, String, Vec<u8>, i64)| {
     }
     let names = ["ENDPOINT", "HEADERS", "PROTOCOL", "COMPRESSION", "TIMEOUT"]
         .map(|name| format!("OTEL_EXPORTER_OTLP_{name}"));
-    let environment = Environment::from_pairs(names.map(|name| (name, text.clone())));
+    let environment = EnvironmentVariables::from_pairs(names.map(|name| (name, text.clone())));
     let _ =
         (environment.headers("traces"), environment.protocol("traces"), environment.compression("traces"));
     let _ = (environment.timeout("traces"), environment.attributes(), endpoint::validate(&text));

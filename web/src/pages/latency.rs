@@ -6,7 +6,7 @@ use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use longhaul_analysis::stalls::explain_stalls;
 use longhaul_model::time::DAY;
-use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, Step, Timestamp};
+use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, Resolution, Timestamp};
 use longhaul_store::SampleFilter;
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::json::LatencySeries;
@@ -119,21 +119,23 @@ fn read_samples(cache: &CacheEntry, query: &LatencyQuery) -> Result<LatencySampl
     let (from, until) = query.span();
     // The calendar shows at least a year, whatever the window is.
     let year = (until - query.length.max(364 * DAY), until);
-    let year = read_probe_steps(cache, query, (Step::HalfDay, year))?;
+    let year = read_probe_steps(cache, query, (Resolution::HalfDay, year))?;
     let weeks = (until - HEAT_MAP_WEEKS * 7 * DAY, until);
     let window = match query.step() {
         // A window that is drawn in steps of half a day is part of the year above, so it is not read a second time.
-        Step::HalfDay => {
-            let first = Step::HalfDay.start(from);
+        Resolution::HalfDay => {
+            let first = Resolution::HalfDay.start(from);
             year.iter().filter(|step| step.at_us >= first).cloned().collect()
         }
-        step @ (Step::FiveMinutes | Step::Hour) => read_probe_steps(cache, query, (step, (from, until)))?,
+        step @ (Resolution::FiveMinutes | Resolution::Hour) => {
+            read_probe_steps(cache, query, (step, (from, until)))?
+        }
     };
     let mut stalls = cache.reader.stall_records(from, until)?;
     stalls.stalls.retain(|stall| stall.started_us < until);
     Ok(LatencySamples {
         window,
-        weeks: read_probe_steps(cache, query, (Step::Hour, weeks))?,
+        weeks: read_probe_steps(cache, query, (Resolution::Hour, weeks))?,
         year,
         events: read_events(cache, from)?,
         stalls: explain_stalls(&stalls, utc_offset_at(until, &local_zone())),
@@ -148,7 +150,7 @@ fn read_events(cache: &CacheEntry, from: Timestamp) -> Result<Vec<Event>, PageEr
 fn read_probe_steps(
     cache: &CacheEntry,
     query: &LatencyQuery,
-    (step, (since, until)): (Step, (Timestamp, Timestamp)),
+    (step, (since, until)): (Resolution, (Timestamp, Timestamp)),
 ) -> Result<Vec<ProbeStep>, PageError> {
     let filter = SampleFilter { target: None, kind: Some(query.kind), step, since, until };
     Ok(cache.reader.probe_steps(&filter)?)

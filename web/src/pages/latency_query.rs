@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_model::time::{DAY, HOUR};
-use longhaul_model::{LoadContext, ProbeKind, Step, Timestamp};
+use longhaul_model::{LoadContext, ProbeKind, Resolution, Timestamp};
 use longhaul_view::screens::latency_charts::LatencyWindow;
 use longhaul_view::time::local_midnight;
 use longhaul_view::units::decimal;
@@ -57,7 +57,7 @@ impl LatencyQuery {
             .ok_or_else(|| bad_request("time in microseconds", &params.until))?;
         Ok(Self {
             length: Duration::from_micros((days * DAY.as_micros() as f64) as u64)
-                .clamp(MIN_WINDOW, Step::HalfDay.days_kept() * DAY),
+                .clamp(MIN_WINDOW, Resolution::HalfDay.days_kept() * DAY),
             kind: parse_choice(&params.kind, ProbeKind::from_name)
                 .map_err(|name| bad_request("probe operation", name))?
                 .unwrap_or(ProbeKind::Read),
@@ -80,8 +80,8 @@ impl LatencyQuery {
     }
 
     /// Returns the step that is read from the database: the finest one still stored for this window.
-    pub fn step(&self) -> Step {
-        Step::for_past_window(self.length, self.now.since(self.until - self.length))
+    pub fn step(&self) -> Resolution {
+        Resolution::for_past_window(self.length, self.now.since(self.until - self.length))
     }
 
     /// Returns the window as it is drawn.

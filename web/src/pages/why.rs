@@ -1,7 +1,7 @@
 //! The page that says where the time of each task goes, and what another network or disk would change.
 
 use axum::response::Response;
-use longhaul_analysis::prediction::{Change, parse_bandwidth, parse_disk, parse_round_trip, what_if};
+use longhaul_analysis::prediction::{AssumedChange, parse_bandwidth, parse_disk, parse_round_trip, what_if};
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::render::html::render;
 use longhaul_view::screens;
@@ -71,7 +71,7 @@ impl WhatIfParams {
     /// # Errors
     ///
     /// If a value is not valid.
-    pub fn change(&self) -> Result<Change, PageError> {
+    pub fn change(&self) -> Result<AssumedChange, PageError> {
         fn parse<T>(
             value: &Option<String>,
             with: fn(&str) -> Result<T, String>,
@@ -81,7 +81,7 @@ impl WhatIfParams {
                 .map(|text| with(text).map_err(|error| PageError::BadRequest(format!("{text:?}: {error}."))))
                 .transpose()
         }
-        Ok(Change {
+        Ok(AssumedChange {
             round_trip: parse(&self.rtt, parse_round_trip)?,
             bits_per_second: parse(&self.bandwidth, parse_bandwidth)?,
             disk: parse(&self.disk, parse_disk)?,

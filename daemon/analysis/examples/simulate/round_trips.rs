@@ -6,7 +6,7 @@ use longhaul_analysis::simulation::{
     IntervalAtDay, RoundTripWander, Scenario, World, claims_a_difference, pairs_at_end_of_day,
     simulate_rounds, simulated_history,
 };
-use longhaul_analysis::summary::{Comparison, Estimate, MIN_VERDICT_DAYS, PairSummary, Verdict};
+use longhaul_analysis::summary::{Comparison, MIN_VERDICT_DAYS, PairSummary, RatioEstimate, Verdict};
 use longhaul_model::{History, median};
 
 use crate::replicate::replicate;
@@ -24,7 +24,7 @@ struct EveningVerdict {
 }
 
 impl EveningVerdict {
-    fn new(day: i64, ratio: Option<Estimate>, verdict: Verdict) -> Option<Self> {
+    fn new(day: i64, ratio: Option<RatioEstimate>, verdict: Verdict) -> Option<Self> {
         let ratio = ratio?;
         let interval = IntervalAtDay { days: ratio.days, interval: (ratio.low.ln(), ratio.high.ln()) };
         Some(Self { day, interval, verdict })
@@ -43,7 +43,7 @@ struct EveningVerdicts {
 }
 
 /// Returns the result of a comparison without the adjustment for the round trip time.
-fn unadjusted(comparison: &Comparison) -> (Option<Estimate>, Verdict) {
+fn unadjusted(comparison: &Comparison) -> (Option<RatioEstimate>, Verdict) {
     comparison
         .at_round_trip
         .as_ref()

@@ -2,7 +2,7 @@
 
 /// Seconds, with the least and the most that they can be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub struct BoundedSeconds {
     /// Best value.
     pub value: f64,
     /// Least value.
@@ -11,9 +11,9 @@ pub struct Estimate {
     pub high: f64,
 }
 
-impl Estimate {
+impl BoundedSeconds {
     /// Zero seconds, certainly.
-    pub const ZERO: Estimate = Estimate { value: 0.0, low: 0.0, high: 0.0 };
+    pub const ZERO: BoundedSeconds = BoundedSeconds { value: 0.0, low: 0.0, high: 0.0 };
 
     /// Returns an estimate; the interval is widened to include the value, and nothing is negative.
     pub fn new(value: f64, low: f64, high: f64) -> Self {
@@ -49,14 +49,14 @@ mod tests {
 
     #[test]
     fn a_rest_has_the_opposite_interval() {
-        let rest = Estimate::new(3.0, 1.0, 4.0).rest_of(10.0);
-        assert_eq!(rest, Estimate { value: 7.0, low: 6.0, high: 9.0 });
+        let rest = BoundedSeconds::new(3.0, 1.0, 4.0).rest_of(10.0);
+        assert_eq!(rest, BoundedSeconds { value: 7.0, low: 6.0, high: 9.0 });
     }
 
     proptest! {
         #[test]
         fn an_interval_includes_its_value(value in -1e3..1e3f64, low in -1e3..1e3f64, high in -1e3..1e3f64) {
-            let found = Estimate::new(value, low, high).at_most(100.0);
+            let found = BoundedSeconds::new(value, low, high).at_most(100.0);
             prop_assert!(0.0 <= found.low && found.low <= found.value && found.value <= found.high);
         }
     }

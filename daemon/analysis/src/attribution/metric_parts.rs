@@ -3,7 +3,7 @@
 use longhaul_model::{CacheState, PhaseTimes, Task, WaitMetric};
 
 use super::bandwidth::Bandwidth;
-use super::estimate::Estimate;
+use super::estimate::BoundedSeconds;
 use super::layer::{Layer, ServerUse};
 use super::phase_parts::{PhaseInput, PhaseParts, phase_parts};
 
@@ -13,7 +13,7 @@ pub struct MetricParts {
     /// Time of the metric, in seconds.
     pub seconds: f64,
     /// Parts in the order of [`Layer::ALL`]; `None` if a part is unknown.
-    pub parts: [Option<Estimate>; Layer::ALL.len()],
+    pub parts: [Option<BoundedSeconds>; Layer::ALL.len()],
     /// Round trips; `None` if no source counts them.
     pub round_trips: Option<f64>,
     /// Time that each layer would take on good equipment, in seconds, in the order of [`Layer::ALL`].
@@ -42,9 +42,9 @@ pub fn metric_parts(run: RunInput<'_>, metric: &WaitMetric) -> Option<MetricPart
     (split_seconds > 0.0).then_some(())?;
     // A metric may be a part of its phase, such as the median of many switches.
     let scale = felt / split_seconds;
-    let sum = |part: fn(&PhaseParts) -> Option<Estimate>| {
+    let sum = |part: fn(&PhaseParts) -> Option<BoundedSeconds>| {
         let mut parts = own.iter().map(part);
-        let sum = parts.try_fold(Estimate::ZERO, |sum, part| Some(sum.plus(part?)));
+        let sum = parts.try_fold(BoundedSeconds::ZERO, |sum, part| Some(sum.plus(part?)));
         sum.map(|sum| sum.times(scale))
     };
     let (server, disk) = split_server(run, sum(|parts| parts.server), scale * split_seconds);
@@ -70,9 +70,9 @@ fn split(run: RunInput<'_>, phase: &PhaseTimes) -> PhaseParts {
 /// the metric gets its share of the server's time, and the interval covers all ways to distribute it.
 fn split_server(
     run: RunInput<'_>,
-    server: Option<Estimate>,
+    server: Option<BoundedSeconds>,
     felt: f64,
-) -> (Option<Estimate>, Option<Estimate>) {
+) -> (Option<BoundedSeconds>, Option<BoundedSeconds>) {
     let (Some(own), Some(busy)) = (server, run.server_use.and_then(|used| used.disk_seconds)) else {
         return (server, None);
     };
@@ -80,11 +80,11 @@ fn split_server(
         run.phases.iter().map(|phase| split(run, phase).server.map(|part| part.value)).sum();
     let all = all.unwrap_or(own.value).max(own.value);
     if all <= 0.0 {
-        return (server, Some(Estimate::new(0.0, 0.0, busy.min(felt))));
+        return (server, Some(BoundedSeconds::new(0.0, 0.0, busy.min(felt))));
     }
     let disk = own.value * (busy / all).min(1.0);
-    let disk = Estimate::new(disk, busy - (all - own.value), busy).at_most(own.high);
-    (Some(Estimate::new(own.value - disk.value, own.low - disk.high, own.high - disk.low)), Some(disk))
+    let disk = BoundedSeconds::new(disk, busy - (all - own.value), busy).at_most(own.high);
+    (Some(BoundedSeconds::new(own.value - disk.value, own.low - disk.high, own.high - disk.low)), Some(disk))
 }
 
 /// Time of one round trip on a good home network: Gigabit Ethernet has 0.2 to 0.5 ms, good Wi-Fi 2 ms.

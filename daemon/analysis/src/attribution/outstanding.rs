@@ -1,6 +1,6 @@
 //! Requests of a phase that were sent and not answered yet: how long, how many at once, and over how many round trips.
 
-use longhaul_model::{Family, PhaseTimes, RequestTimes};
+use longhaul_model::{PhaseTimes, ProtocolFamily, RequestTimes};
 
 /// Payload of one TCP segment on Ethernet, in bytes. With larger frames fewer segments carry the data, and round trips are
 /// counted a little too low.
@@ -61,7 +61,7 @@ fn chain(phase: &PhaseTimes) -> f64 {
 fn messages(phase: &PhaseTimes, times: &RequestTimes) -> Option<u64> {
     let with_data = phase.wire_written.unwrap_or(0) / SEGMENT_BYTES;
     let segments = times.tcp.segments_sent.map(|sent| sent.saturating_sub(with_data));
-    let is_local = phase.protocol.as_ref().is_some_and(|protocol| protocol.family() == Family::Local);
+    let is_local = phase.protocol.as_ref().is_some_and(|protocol| protocol.family() == ProtocolFamily::Local);
     match (segments, phase.wire_requests) {
         _ if is_local => None,
         (Some(segments), Some(requests)) => Some(segments.min(requests)),

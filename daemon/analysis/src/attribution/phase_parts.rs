@@ -3,7 +3,7 @@
 use longhaul_model::{PhaseTimes, RequestTimes};
 
 use super::bandwidth::Bandwidth;
-use super::estimate::Estimate;
+use super::estimate::BoundedSeconds;
 use super::outstanding::Outstanding;
 
 /// Parts of the time of a phase, in seconds. `None` means that no source can separate the part.
@@ -12,13 +12,13 @@ pub struct PhaseParts {
     /// Time that was split: that of the phase, or that in calls if the task pauses on purpose.
     pub seconds: f64,
     /// This machine.
-    pub client: Option<Estimate>,
+    pub client: Option<BoundedSeconds>,
     /// Requests before they are sent.
-    pub queue: Option<Estimate>,
+    pub queue: Option<BoundedSeconds>,
     /// The network.
-    pub wire: Option<Estimate>,
+    pub wire: Option<BoundedSeconds>,
     /// The NAS with its disk.
-    pub server: Option<Estimate>,
+    pub server: Option<BoundedSeconds>,
     /// Round trips; `None` if no source counts them.
     pub round_trips: Option<f64>,
     /// Requests, also those that are sent as one message with others; `None` if no source counts them.
@@ -67,7 +67,7 @@ pub fn phase_parts(input: PhaseInput<'_>) -> PhaseParts {
     };
     let blocked = seconds - computing;
     match Outstanding::of(phase) {
-        None => PhaseParts { client: Some(Estimate::new(computing, computing, seconds)), ..unknown },
+        None => PhaseParts { client: Some(BoundedSeconds::new(computing, computing, seconds)), ..unknown },
         Some(requests) => {
             split_blocked(input, requests, Blocked { times, computing, blocked, threads }, unknown)
         }
@@ -96,12 +96,12 @@ fn split_blocked(
     let queue = requests.queue_seconds.map(|queued| {
         let unexplained = blocked - answers;
         let most = queued / (queued + answers).max(f64::MIN_POSITIVE) * blocked;
-        Estimate::new(queued.min(unexplained), 0.0, queued.min(most))
+        BoundedSeconds::new(queued.min(unexplained), 0.0, queued.min(most))
     });
     let local = (blocked - answers - queue.map_or(0.0, |queue| queue.value)).max(0.0);
     let wire = wire_seconds(input, times, Answers { requests, seconds: answers, threads });
     PhaseParts {
-        client: Some(Estimate::new(computing + local, computing, computing + local)),
+        client: Some(BoundedSeconds::new(computing + local, computing, computing + local)),
         queue,
         wire,
         server: wire.map(|wire| wire.rest_of(answers)),
@@ -131,13 +131,13 @@ impl Answers {
 }
 
 /// Returns the part of the answers that the network takes; `None` if no round-trip time is known.
-fn wire_seconds(input: PhaseInput<'_>, times: &RequestTimes, answers: Answers) -> Option<Estimate> {
+fn wire_seconds(input: PhaseInput<'_>, times: &RequestTimes, answers: Answers) -> Option<BoundedSeconds> {
     let measured = input.phase.round_trip_us;
     let shortest = times.tcp.min_rtt_us.into_iter().chain(measured).min()? as f64 / 1e6;
     let longest = measured.map_or(shortest, |time| time as f64 / 1e6);
     let (requests, at_once) = (answers.requests, answers.at_once());
     let trips = requests.round_trips / at_once;
-    let trips = Estimate::new(
+    let trips = BoundedSeconds::new(
         trips * shortest,
         requests.round_trips_low.min(trips) * shortest,
         requests.round_trips * longest,
@@ -147,7 +147,7 @@ fn wire_seconds(input: PhaseInput<'_>, times: &RequestTimes, answers: Answers) -
     Some(wire.at_most(answers.seconds))
 }
 
-fn transfer_seconds(input: PhaseInput<'_>) -> Estimate {
+fn transfer_seconds(input: PhaseInput<'_>) -> BoundedSeconds {
     let bytes = bytes(input.phase);
     let at = |rate: Option<f64>| rate.map_or(0.0, |rate| bytes / rate);
     // What was measured just before the run says more than the best of many rounds, unless the phase itself was faster.
@@ -156,7 +156,7 @@ fn transfer_seconds(input: PhaseInput<'_>) -> Estimate {
         .send_rate
         .map(|rate| (rate as f64).max(bytes / input.phase.seconds.max(f64::MIN_POSITIVE)));
     let known = at(measured.or(input.bandwidth.known));
-    Estimate::new(known, 0.0, known.max(at(input.bandwidth.reached)))
+    BoundedSeconds::new(known, 0.0, known.max(at(input.bandwidth.reached)))
 }
 
 /// Timeouts until the answer to a message that was lost, or whose answer was: in the lab 1.2 to 1.9. A lost answer is seen
@@ -168,13 +168,13 @@ const MOST_TIMEOUTS_OF_A_LOSS: f64 = 2.5;
 /// Returns the time until lost segments were retransmitted, as if only one request was outstanding at a time. A segment
 /// that others follow is missed by the receiver after a round trip (RFC 5681, fast retransmit); a message that nothing
 /// follows until it is answered is retransmitted after a timeout. Losses are taken to hit all segments alike.
-fn retransmission_seconds(times: &RequestTimes, messages: f64, round_trip: f64) -> Estimate {
-    let Some(lost) = times.retransmits.map(|lost| lost as f64) else { return Estimate::ZERO };
+fn retransmission_seconds(times: &RequestTimes, messages: f64, round_trip: f64) -> BoundedSeconds {
+    let Some(lost) = times.retransmits.map(|lost| lost as f64) else { return BoundedSeconds::ZERO };
     let timeout = times.tcp.timeout_us.map_or(round_trip, |time| time as f64 / 1e6);
     let sent = times.tcp.segments_sent.map_or(messages, |sent| sent as f64);
     let alone = lost * (messages / sent.max(1.0)).min(1.0);
     let value = alone * TIMEOUTS_OF_A_LOSS * timeout + (lost - alone) * round_trip;
-    Estimate::new(value, lost * round_trip, lost * MOST_TIMEOUTS_OF_A_LOSS * timeout)
+    BoundedSeconds::new(value, lost * round_trip, lost * MOST_TIMEOUTS_OF_A_LOSS * timeout)
 }
 
 /// Returns the time in which this machine worked on the phase or waited for its own processor, over all threads.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use longhaul_model::{PhaseTimes, TASKS, TargetName, Task, WaitMetric, median};
 
 use super::bandwidth::Bandwidth;
-use super::estimate::Estimate;
+use super::estimate::BoundedSeconds;
 use super::layer::{Attribution, Layer, Part, ServerUse};
 use super::metric_parts::{MetricParts, RunInput, metric_parts};
 
@@ -63,11 +63,11 @@ fn of_metric(runs: &[RunInput<'_>], metric: &'static WaitMetric) -> Option<Attri
 
 /// Returns the median part of a layer over the rounds in which it is known; unknown if that is less than half of them.
 fn part(rounds: &[MetricParts], layer: Layer) -> Part {
-    let known: Vec<Estimate> = rounds.iter().filter_map(|round| round.parts[layer as usize]).collect();
+    let known: Vec<BoundedSeconds> = rounds.iter().filter_map(|round| round.parts[layer as usize]).collect();
     if known.is_empty() || known.len() * 2 < rounds.len() {
         return Part { layer, seconds: None, low: None, high: None };
     }
-    let sorted = |end: fn(&Estimate) -> f64| {
+    let sorted = |end: fn(&BoundedSeconds) -> f64| {
         let mut ends: Vec<f64> = known.iter().map(end).collect();
         ends.sort_unstable_by(f64::total_cmp);
         ends

@@ -13,7 +13,7 @@ mod what_if;
 /// Newest rounds to which a prediction is fitted by default.
 pub const FITTED_ROUNDS: u32 = 200;
 
-pub use model::{Dimension, Environment, Model, NoPrediction, Prediction, TimedRun};
+pub use model::{Dimension, Model, NetworkAndDisk, NoPrediction, Prediction, TimedRun};
 pub use runs::{TargetMetric, TimedRuns, timed_runs};
 pub use values::{parse_bandwidth, parse_disk, parse_round_trip};
-pub use what_if::{Answer, Change, what_if};
+pub use what_if::{Answer, AssumedChange, what_if};

@@ -33,7 +33,7 @@ const COLUMNS: usize = 3;
 
 /// Network and disk with which a run is made, or for which a time is predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Environment {
+pub struct NetworkAndDisk {
     /// Round-trip time between this machine and the server.
     pub round_trip: Duration,
     /// Bytes per second that the path carries at most.
@@ -46,7 +46,7 @@ pub struct Environment {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimedRun {
     /// Network and disk as they were measured.
-    pub environment: Environment,
+    pub environment: NetworkAndDisk,
     /// Time of the metric, in seconds.
     pub seconds: f64,
     /// Bytes on the wire in that time.
@@ -134,8 +134,8 @@ impl Model {
     }
 
     /// Returns the median of the conditions that were measured.
-    pub fn usual(&self) -> Environment {
-        Environment {
+    pub fn usual(&self) -> NetworkAndDisk {
+        NetworkAndDisk {
             round_trip: Duration::from_secs_f64(self.measured.round_trip.middle),
             bytes_per_second: self.measured.bandwidth.middle,
             disk: self.measured.disk.map(|disk| Duration::from_secs_f64(disk.middle)),
@@ -159,7 +159,7 @@ impl Model {
     /// # Errors
     ///
     /// If a condition differs from the measured ones, but was nearly the same in all runs.
-    pub fn predict(&self, environment: Environment) -> Result<Prediction, NoPrediction> {
+    pub fn predict(&self, environment: NetworkAndDisk) -> Result<Prediction, NoPrediction> {
         let reach = self.measured.reach(environment)?;
         let row = self.measured.row(environment);
         let with_rate = |rate: f64| self.fit.at(row) + self.bytes / rate;
@@ -183,7 +183,7 @@ impl Model {
 
 impl TimedRun {
     fn is_valid(&self) -> bool {
-        let Environment { round_trip, bytes_per_second, .. } = self.environment;
+        let NetworkAndDisk { round_trip, bytes_per_second, .. } = self.environment;
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
         !round_trip.is_zero()
             && is_positive(bytes_per_second)
@@ -200,7 +200,7 @@ impl TimedRun {
 
 impl Measured {
     fn of(runs: &[TimedRun]) -> Option<Self> {
-        let values = |of: fn(&Environment) -> f64| runs.iter().map(|run| of(&run.environment)).collect();
+        let values = |of: fn(&NetworkAndDisk) -> f64| runs.iter().map(|run| of(&run.environment)).collect();
         let disk: Option<Vec<f64>> =
             runs.iter().map(|run| run.environment.disk.map(|disk| disk.as_secs_f64())).collect();
         Some(Self {
@@ -211,7 +211,7 @@ impl Measured {
     }
 
     /// Returns the columns of the model. A condition that did not vary is zero: its effect is part of the constant.
-    fn row(&self, environment: Environment) -> [f64; COLUMNS] {
+    fn row(&self, environment: NetworkAndDisk) -> [f64; COLUMNS] {
         let round_trip = environment.round_trip.as_secs_f64();
         let disk = environment.disk.zip(self.disk).filter(|(_, range)| range.varies());
         let trips = if self.round_trip.varies() { round_trip } else { 0.0 };
@@ -219,7 +219,7 @@ impl Measured {
     }
 
     /// Returns the factor by which an environment lies outside of what was measured, 1 within it.
-    fn reach(&self, environment: Environment) -> Result<f64, NoPrediction> {
+    fn reach(&self, environment: NetworkAndDisk) -> Result<f64, NoPrediction> {
         let never_varied = |dimension| NoPrediction::NeverVaried(dimension);
         let round_trip = self.round_trip.reach(environment.round_trip.as_secs_f64());
         let bandwidth = self.bandwidth.factor(environment.bytes_per_second);
@@ -309,8 +309,8 @@ mod tests {
     const MEGABIT: f64 = 125_000.0;
     const BYTES: f64 = 1e7;
 
-    fn environment(round_trip_ms: f64, megabits: f64, disk_ms: Option<f64>) -> Environment {
-        Environment {
+    fn environment(round_trip_ms: f64, megabits: f64, disk_ms: Option<f64>) -> NetworkAndDisk {
+        NetworkAndDisk {
             round_trip: Duration::from_secs_f64(round_trip_ms / 1e3),
             bytes_per_second: megabits * MEGABIT,
             disk: disk_ms.map(|ms| Duration::from_secs_f64(ms / 1e3)),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     /// Time of a task with 60 round trips, 10 MB and 20 disk requests, in seconds.
-    fn truth(environment: Environment) -> f64 {
+    fn truth(environment: NetworkAndDisk) -> f64 {
         let disk = environment.disk.map_or(0.0, |disk| disk.as_secs_f64());
         0.1 + 60.0 * environment.round_trip.as_secs_f64() + BYTES / environment.bytes_per_second + 20.0 * disk
     }
@@ -342,7 +342,7 @@ mod tests {
         runs
     }
 
-    fn assert_covers(model: &Model, environment: Environment) {
+    fn assert_covers(model: &Model, environment: NetworkAndDisk) {
         let (prediction, truth) = (model.predict(environment).unwrap(), truth(environment));
         assert!((prediction.seconds / truth - 1.0).abs() < 0.05, "{prediction:?} for {truth}");
         assert!(prediction.low < truth && truth < prediction.high, "{prediction:?} for {truth}");
@@ -413,7 +413,7 @@ mod tests {
             values in proptest::collection::vec((any::<u32>(), any::<f64>(), any::<f64>(), any::<Option<u32>>()), 12..40),
         ) {
             let runs: Vec<TimedRun> = values.iter().map(|(round_trip, bytes_per_second, seconds, disk)| TimedRun {
-                environment: Environment {
+                environment: NetworkAndDisk {
                     round_trip: Duration::from_micros((*round_trip).into()),
                     bytes_per_second: *bytes_per_second,
                     disk: disk.map(|disk| Duration::from_micros(disk.into())),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use longhaul_model::{CacheState, PhaseTimes, RunNasUse, TargetName, WaitMetric, all_metrics};
 
-use super::model::{Environment, TimedRun};
+use super::model::{NetworkAndDisk, TimedRun};
 
 /// Minimum traffic of a phase from which the bandwidth can be told: shorter ones end before a connection is at full speed.
 const MIN_BYTES: u64 = 4_000_000;
@@ -63,8 +63,8 @@ fn environment(
     phase: &PhaseTimes,
     bandwidths: &BTreeMap<(&TargetName, i64), f64>,
     disks: &BTreeMap<i64, Duration>,
-) -> Option<Environment> {
-    Some(Environment {
+) -> Option<NetworkAndDisk> {
+    Some(NetworkAndDisk {
         round_trip: Duration::from_micros(phase.round_trip_us?),
         bytes_per_second: *bandwidths.get(&(&phase.target, phase.round))?,
         disk: disks.get(&phase.run).copied(),

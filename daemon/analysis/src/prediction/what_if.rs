@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::model::{Environment, Model, NoPrediction, Prediction, TimedRun};
+use super::model::{Model, NetworkAndDisk, NoPrediction, Prediction, TimedRun};
 use super::runs::{TargetMetric, TimedRuns};
 
 /// Payload share of a bandwidth, because each segment of 1,448 bytes has 90 bytes of headers and gaps on Ethernet.
@@ -10,7 +10,7 @@ const PAYLOAD: f64 = 1448.0 / 1538.0;
 
 /// Change of the network or disk. `None`: as it usually was.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Change {
+pub struct AssumedChange {
     /// Round-trip time to the server.
     pub round_trip: Option<Duration>,
     /// Bandwidth of the path in bits per second, with all headers.
@@ -33,11 +33,11 @@ pub struct Answer {
 }
 
 /// Returns an answer for each metric of each target that was measured.
-pub fn what_if(runs: &TimedRuns, change: Change) -> Vec<Answer> {
+pub fn what_if(runs: &TimedRuns, change: AssumedChange) -> Vec<Answer> {
     runs.iter().map(|(key, runs)| answer(key, runs, change)).collect()
 }
 
-fn answer(key: &TargetMetric, runs: &[TimedRun], change: Change) -> Answer {
+fn answer(key: &TargetMetric, runs: &[TimedRun], change: AssumedChange) -> Answer {
     let (key, count) = (key.clone(), runs.len());
     match Model::fit(runs) {
         Err(reason) => Answer { key, runs: count, usual: None, changed: Err(reason) },
@@ -49,9 +49,9 @@ fn answer(key: &TargetMetric, runs: &[TimedRun], change: Change) -> Answer {
     }
 }
 
-impl Change {
-    fn applied_to(self, usual: Environment) -> Environment {
-        Environment {
+impl AssumedChange {
+    fn applied_to(self, usual: NetworkAndDisk) -> NetworkAndDisk {
+        NetworkAndDisk {
             round_trip: self.round_trip.unwrap_or(usual.round_trip),
             bytes_per_second: self
                 .bits_per_second

@@ -10,7 +10,7 @@ use longhaul_model::stored::StoredCalls;
 use longhaul_model::time::{HOUR, SECOND};
 use longhaul_model::{
     CacheState, Call, CounterScope, CounterSource, Event, KeepReason, LoadContext, Operation, ProbeKind,
-    ProbeStep, Scale, Stall, Step, TargetName, Timestamp, Traffic, TrafficStep,
+    ProbeStep, Resolution, Scale, Stall, TargetName, Timestamp, Traffic, TrafficStep,
 };
 use serde_json::json;
 
@@ -219,7 +219,7 @@ impl World {
         let busy =
             [3600.0 * noise.uniform(), 900.0 * noise.uniform() * f64::from(u8::from(noise.bernoulli(0.3)))];
         for step in 0..12u32 {
-            let at = from + Step::FiveMinutes.length() * step;
+            let at = from + Resolution::FiveMinutes.length() * step;
             let is_used = self.probes_always || noise.bernoulli(0.3);
             let mut steps = ProbeKind::ALL
                 .map(|kind| ProbeStep::new(observations.target.clone(), at, kind, LoadContext::Idle));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_model::{Step, Timestamp};
+use longhaul_model::{Resolution, Timestamp};
 
 use super::observations::TargetObservations;
 
@@ -56,6 +56,6 @@ fn steps(observations: &TargetObservations) -> impl Iterator<Item = Session> {
         sum(step.traffic.user_read, step.traffic.user_written) + step.traffic.requests.unwrap_or(0) > 0
     });
     let times = probed.map(|step| step.at_us).chain(moved.map(|step| step.at_us));
-    let length = Step::FiveMinutes.length();
+    let length = Resolution::FiveMinutes.length();
     times.map(move |at| Session { from: at, until: at + length, blur: length, idle: None })
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use longhaul_model::time::HOUR;
-use longhaul_model::{Histogram, LoadContext, ProbeKind, ProbeStep, Step, Timestamp, midpoint_ns};
+use longhaul_model::{Histogram, LoadContext, ProbeKind, ProbeStep, Resolution, Timestamp, midpoint_ns};
 
 use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
 use super::observations::{TargetObservations, at_least, is_slow};
@@ -39,7 +39,7 @@ pub(super) fn find(observations: &TargetObservations) -> Option<OnTheHour> {
     let steps = steps(observations);
     let slow: BTreeSet<Timestamp> =
         steps.iter().filter(|(_, requests)| requests.is_slow()).map(|(at, _)| *at).collect();
-    let length = Step::FiveMinutes.length();
+    let length = Resolution::FiveMinutes.length();
     // A slow time begins in a slow step after one that was observed and not slow.
     let may_begin: Vec<Timestamp> = steps
         .keys()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use longhaul_model::stored::StallRecords;
 use longhaul_model::time::HOUR;
-use longhaul_model::{Stall, Step, TargetName, Timestamp};
+use longhaul_model::{Resolution, Stall, TargetName, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -139,7 +139,7 @@ fn pattern(
 /// Returns whether a stall began in the first step of one of the slow times.
 fn begins_at(onsets: &[Timestamp], stall: &Stall) -> bool {
     onsets.iter().any(|onset| {
-        (*onset..*onset + Step::FiveMinutes.length()).contains(&stall.started_us)
+        (*onset..*onset + Resolution::FiveMinutes.length()).contains(&stall.started_us)
             && onset.floor(HOUR) == stall.started_us.floor(HOUR)
     })
 }

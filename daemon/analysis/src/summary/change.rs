@@ -32,7 +32,7 @@ const TRANSIENT_EVENTS: [&str; 17] = [
 
 /// A lasting change of the ratio of two targets.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Change {
+pub struct LastingChange {
     /// First day after the change, in days since 1970-01-01.
     #[serde(skip)]
     pub first_day: i64,
@@ -62,7 +62,7 @@ pub enum ChangePart {
     After,
 }
 
-impl Change {
+impl LastingChange {
     /// Returns the part that a comparison describes: the newest one with enough days for a verdict. If neither has
     /// enough, that after the change (docs/methodology.md#changes-of-the-ratio).
     const fn newest_part(days_before: usize, days_after: usize) -> ChangePart {
@@ -79,7 +79,7 @@ pub(super) fn find_change(
     days: &[(i64, f64)],
     scope: &AnalysisWindow<'_>,
     pair: TargetPair,
-) -> Option<Change> {
+) -> Option<LastingChange> {
     let events = persistent_events(scope, pair);
     let at_events = events.iter().filter_map(|(day, event)| {
         let split = split_at_event(days, *day, events.len()).filter(|split| split.is_change())?;
@@ -98,7 +98,7 @@ pub(super) fn find_change(
         days.iter().filter(|(day, _)| *day >= split.first_day).map(|(_, value)| *value).collect(),
     );
     let mean = |values: &[f64]| (values.iter().sum::<f64>() / values.len().max(1) as f64).exp();
-    Some(Change {
+    Some(LastingChange {
         first_day: split.first_day,
         date: super::date_of_day(split.first_day).to_string(),
         event,
@@ -106,7 +106,7 @@ pub(super) fn find_change(
         days_before: parts.0.len(),
         ratio_after: mean(&parts.1),
         days_after: parts.1.len(),
-        described: Change::newest_part(parts.0.len(), parts.1.len()),
+        described: LastingChange::newest_part(parts.0.len(), parts.1.len()),
     })
 }
 

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::change::Change;
+use super::change::LastingChange;
 use super::pair_data::{MetricComparison, MetricIndex};
 use super::pairing::PairedDays;
 use super::round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
 use super::so_far::SoFar;
-use super::verdict::{Estimate, INSTANT_SECONDS, Significance, Verdict, VerdictRule, verdict};
+use super::verdict::{INSTANT_SECONDS, RatioEstimate, Significance, Verdict, VerdictRule, verdict};
 use crate::stats::{Bootstrap, DaySeries, Steadiness, ratio_of_sums};
 use longhaul_model::TASKS;
 use longhaul_model::{CacheState, TargetName, WaitKind};
@@ -83,7 +83,7 @@ pub struct Comparison {
     /// Verdict by the verdict rule.
     pub verdict: Verdict,
     /// Time on `b` divided by the time on `a`; `None` while the interval is infinite.
-    pub ratio: Option<Estimate>,
+    pub ratio: Option<RatioEstimate>,
     /// Geometric mean over all complete rounds as they are, if more than a tenth of them lie so far out that it is another one
     /// than that of the usual rounds; else missing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ pub struct Comparison {
     pub median_seconds: Option<(f64, f64)>,
     /// Seconds waited on `b` divided by seconds waited on `a`; failures count as their cap. The interval is
     /// descriptive.
-    pub wait_ratio: Option<Estimate>,
+    pub wait_ratio: Option<RatioEstimate>,
     /// Expected number of additional days until a decision; `None` if decided, if no decision is expected, or if only the
     /// number of comparisons keeps it open.
     pub days_needed: Option<usize>,
@@ -115,7 +115,7 @@ pub struct Comparison {
     /// affect the verdict.
     pub is_steady: Option<bool>,
     /// Detected change of the ratio; if present, all other fields describe the newest part that is long enough.
-    pub change: Option<Change>,
+    pub change: Option<LastingChange>,
     /// Round trip time that the verdict, the ratio and what follows from them are about; `None` if the comparison is not
     /// adjusted for it.
     #[serde(flatten)]
@@ -189,7 +189,7 @@ pub(super) fn compare(
     let verdict = judge(series, significance);
     let unadjusted = Unadjusted {
         verdict: judge(cell.unadjusted.as_ref(), unadjusted),
-        ratio: cell.unadjusted.as_ref().and_then(|series| Estimate::from_log_ratios(series, alpha)),
+        ratio: cell.unadjusted.as_ref().and_then(|series| RatioEstimate::from_log_ratios(series, alpha)),
     };
     // At least one more day is needed, because the days so far have not decided the comparison.
     let more = |days: usize, series_days: usize| days.saturating_sub(series_days).max(1);
@@ -203,7 +203,7 @@ pub(super) fn compare(
         b: names.b.clone(),
         so_far: SoFar::from_rounds(&cell.so_far, alpha),
         verdict,
-        ratio: series.and_then(|series| Estimate::from_log_ratios(series, alpha)),
+        ratio: series.and_then(|series| RatioEstimate::from_log_ratios(series, alpha)),
         ratio_with_outliers: pairing.log_ratio_with_outliers.map(f64::exp),
         alpha,
         threshold,
@@ -268,10 +268,10 @@ fn steadiness(days: &[(i64, f64)]) -> Option<Steadiness> {
 
 /// Returns the ratio of the total times waited. Its bootstrap interval is descriptive and never used for a verdict
 /// (docs/methodology.md#time-waited).
-fn wait_ratio(by_day: &[(i64, (f64, f64))]) -> Option<Estimate> {
+fn wait_ratio(by_day: &[(i64, (f64, f64))]) -> Option<RatioEstimate> {
     let days: Vec<(f64, f64)> = by_day.iter().map(|(_, sums)| *sums).collect();
     let bootstrap = Bootstrap { seed: days.len() as u64, replicates: BOOTSTRAP_REPLICATES, level: 0.95 };
     let (low, high) = bootstrap.interval(&days, ratio_of_sums)?;
     let value = ratio_of_sums(&days.iter().collect::<Vec<_>>())?;
-    Some(Estimate { value, low, high, days: days.len() })
+    Some(RatioEstimate { value, low, high, days: days.len() })
 }

@@ -35,7 +35,7 @@ mod window;
 mod tests;
 
 pub use before_after::{BeforeAfter, MAX_DAYS_PER_SIDE, RatioChange, before_after};
-pub use change::{Change, ChangePart};
+pub use change::{ChangePart, LastingChange};
 pub use comparison::{ComparedRounds, Comparison, DayRatio, Subject};
 pub use events::EventLine;
 pub use freshness::{Freshness, KindFreshness, TOLERATED_SHARE, shows_old_state};
@@ -60,7 +60,7 @@ pub use sequential::{SequentialWeeks, WeekRatio};
 pub use so_far::SoFar;
 pub use table::{MetricRow, TimeSummary, TimesOnTarget};
 pub use verdict::{
-    ALPHA, EARLY_VERDICT_DAYS, EARLY_VERDICT_RATIO, Estimate, INSTANT_SECONDS, MIN_VERDICT_DAYS, Verdict,
+    ALPHA, EARLY_VERDICT_DAYS, EARLY_VERDICT_RATIO, INSTANT_SECONDS, MIN_VERDICT_DAYS, RatioEstimate, Verdict,
 };
 pub use week::{Week, WeekError, date_of_day};
 pub use weekly::{RoundsOfWeek, TargetLine, WeeklyQuery, WeeklySummary, pair_verdicts, summarize_week};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::change::{Change, ChangePart, find_change};
+use super::change::{ChangePart, LastingChange, find_change};
 use super::pairing::{
     FailedSides, PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds,
     round_ratio,
@@ -53,7 +53,7 @@ pub(super) struct MetricComparison {
     /// Adjustment of the days for the round trip time.
     pub(super) round_trips: RoundTrips,
     /// Detected change of the ratio; if present, `paired_days` and `series` only cover the days in `days`.
-    pub(super) change: Option<Change>,
+    pub(super) change: Option<LastingChange>,
     /// Days that the comparison uses: all days after the warm-up, or one side of the change.
     pub(super) days: DayRange,
     /// Log ratios of all rounds of the epoch in chronological order, with the warm-up and both sides of a change.

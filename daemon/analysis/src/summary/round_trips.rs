@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::pairing::PairedDays;
-use super::verdict::{EARLY_VERDICT_DAYS, Estimate, Verdict};
+use super::verdict::{EARLY_VERDICT_DAYS, RatioEstimate, Verdict};
 use crate::stats::{CovariateDay, DayRegression, DaySeries};
 use longhaul_model::median;
 
@@ -40,7 +40,7 @@ pub struct Unadjusted {
     /// Verdict on average over whatever the network did.
     pub verdict: Verdict,
     /// Ratio with its interval; `None` while the interval is infinite.
-    pub ratio: Option<Estimate>,
+    pub ratio: Option<RatioEstimate>,
 }
 
 /// Reason for which known round trip times are not used.
@@ -175,7 +175,7 @@ mod tests {
 
     fn unadjusted(days: &PairedDays) -> Unadjusted {
         let series = DaySeries::from_days(&days.log_ratio_by_day).unwrap();
-        Unadjusted { verdict: Verdict::NotEnoughData, ratio: Estimate::from_log_ratios(&series, 0.05) }
+        Unadjusted { verdict: Verdict::NotEnoughData, ratio: RatioEstimate::from_log_ratios(&series, 0.05) }
     }
 
     #[test]

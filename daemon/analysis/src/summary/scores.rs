@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::pair_data::MetricIndex;
 use super::reliability::Failures;
-use super::verdict::Estimate;
+use super::verdict::RatioEstimate;
 use super::window::AnalysisWindow;
 use longhaul_model::TargetName;
 use longhaul_model::median;
@@ -22,7 +22,7 @@ pub struct Scores {
     pub target: TargetName,
     /// Speed relative to the reference target, which has 100; at 120 a target does the same tasks in 100/120 of the
     /// time. `None` if unknown.
-    pub speed: Option<Estimate>,
+    pub speed: Option<RatioEstimate>,
     /// Share of task times below twice the median of their day; `None` without a time.
     pub smoothness: Option<Proportion>,
     /// Share of rounds without a failure; `None` without a round.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::pairing::RoundRatio;
-use super::verdict::Estimate;
+use super::verdict::RatioEstimate;
 use crate::stats::{RoundSeries, log_ratio_with_outliers};
 
 /// Ratio of two targets over the rounds made so far, with the warm-up. A statement about the past only: the verdict
@@ -13,7 +13,7 @@ use crate::stats::{RoundSeries, log_ratio_with_outliers};
 pub struct SoFar {
     /// Time on the second target divided by the time on the first: the geometric mean over the rounds, with an interval
     /// that is valid however often the report is read. `None` with too few rounds, or if there is a ratio with outliers.
-    pub ratio: Option<Estimate>,
+    pub ratio: Option<RatioEstimate>,
     /// Geometric mean over all rounds, if more than a tenth of them lie so far out that it is another one than without them;
     /// else missing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ impl SoFar {
         let ratio = RoundSeries::from_rounds(&log_ratios).and_then(|series| {
             let (low, high) = series.interval(alpha);
             let (value, low, high) = (series.mean().exp(), low.exp(), high.exp());
-            (low > 0.0 && high.is_finite()).then_some(Estimate { value, low, high, days })
+            (low > 0.0 && high.is_finite()).then_some(RatioEstimate { value, low, high, days })
         });
         Self {
             ratio,

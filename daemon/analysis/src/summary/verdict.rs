@@ -24,7 +24,7 @@ pub const INSTANT_SECONDS: f64 = 0.1;
 
 /// A ratio with its interval and the number of days that it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Estimate {
+pub struct RatioEstimate {
     /// Estimated ratio.
     pub value: f64,
     /// Lower end of the interval.
@@ -35,7 +35,7 @@ pub struct Estimate {
     pub days: usize,
 }
 
-impl Estimate {
+impl RatioEstimate {
     /// Returns the ratio for a series of daily log ratios; `None` while the interval is infinite.
     pub(super) fn from_log_ratios(series: &DaySeries, alpha: f64) -> Option<Self> {
         let (low, high) = series.interval(alpha);

@@ -20,7 +20,7 @@ use super::replay::{ReplayFidelity, replay_fidelity};
 use super::scores::{Scores, reliability as reliability_score, smoothness};
 use super::sequential::sequential_weeks;
 use super::table::{MetricRow, metric_rows};
-use super::verdict::{ALPHA, Estimate, MIN_VERDICT_DAYS, Significance};
+use super::verdict::{ALPHA, MIN_VERDICT_DAYS, RatioEstimate, Significance};
 use super::weekly_minutes::{WeeklyMinutes, weekly_minutes};
 use super::window::AnalysisWindow;
 use super::{Excluded, Week, date_of_day};
@@ -360,7 +360,7 @@ fn scores(scope: &AnalysisWindow<'_>, share: usize, results: &ShareResults<'_>) 
     let lost = own_pairs().filter(|pair| pair.winner().is_some_and(|winner| winner != name)).count();
     Scores {
         target: name.clone(),
-        speed: speed.map(|ratio| Estimate {
+        speed: speed.map(|ratio| RatioEstimate {
             value: 100.0 * ratio.value,
             low: 100.0 * ratio.low,
             high: 100.0 * ratio.high,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_model::Outcome;
 
-use super::finding::{Finding, FindingKind};
+use super::finding::{Contradiction, ContradictionKind};
 use crate::share::{Share, SharedRun, SharedStatus};
 
 /// Largest share of runs and rounds that may contradict each other because the clock of the machine was set.
@@ -13,9 +13,9 @@ const MAX_CLOCK_STEPS: f64 = 0.02;
 const ROUNDING: f64 = 0.01;
 
 /// Finds missing, repeated and overlapping runs.
-pub(super) fn check(share: &Share) -> Vec<Finding> {
+pub(super) fn check(share: &Share) -> Vec<Contradiction> {
     let problems = [missing(share), repeated(share), overlapping(share), backward(share)];
-    let finding = |text| Finding::new(FindingKind::Completeness, text);
+    let finding = |text| Contradiction::new(ContradictionKind::Completeness, text);
     problems.into_iter().flatten().map(finding).collect()
 }
 

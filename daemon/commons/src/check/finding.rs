@@ -3,7 +3,7 @@
 /// Kind of a contradiction in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
-pub enum FindingKind {
+pub enum ContradictionKind {
     /// A figure does not follow from the rounds.
     Figures,
     /// The runs were not made in the order that was drawn.
@@ -20,15 +20,15 @@ pub enum FindingKind {
 
 /// A contradiction in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct Contradiction {
     /// Kind of the contradiction.
-    pub kind: FindingKind,
+    pub kind: ContradictionKind,
     /// The contradiction in one sentence without its end.
     pub text: String,
 }
 
-impl Finding {
-    pub(super) fn new(kind: FindingKind, text: impl Into<String>) -> Self {
+impl Contradiction {
+    pub(super) fn new(kind: ContradictionKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_model::{bucket_of, upper_bound_ns};
 
-use super::finding::{Finding, FindingKind};
+use super::finding::{Contradiction, ContradictionKind};
 use crate::share::{Share, SharedHistogram};
 
 /// Number of calls and their total time.
@@ -15,8 +15,8 @@ struct Totals {
 }
 
 /// Finds histograms that contradict themselves or the runs.
-pub(super) fn check(share: &Share) -> Vec<Finding> {
-    let finding = |text: String| vec![Finding::new(FindingKind::Histograms, text)];
+pub(super) fn check(share: &Share) -> Vec<Contradiction> {
+    let finding = |text: String| vec![Contradiction::new(ContradictionKind::Histograms, text)];
     let name = |phase: usize| format!("{} of {}", share.phases[phase].phase, share.phases[phase].task);
     if let Some(broken) = share.histograms.iter().find(|histogram| !is_consistent(histogram)) {
         let place = name(broken.phase);

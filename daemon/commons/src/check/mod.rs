@@ -11,13 +11,13 @@ mod physics;
 mod recomputed;
 
 use crate::share::Share;
-pub use finding::{Finding, FindingKind};
+pub use finding::{Contradiction, ContradictionKind};
 
 /// Returns the contradictions in a file; none for a file as it was exported. The file must have been read by
 /// [`read`](crate::read), or made by a [`ShareBuilder`](crate::ShareBuilder).
-pub fn check(share: &Share) -> Vec<Finding> {
+pub fn check(share: &Share) -> Vec<Contradiction> {
     let checks = [
-        completeness::check as fn(&Share) -> Vec<Finding>,
+        completeness::check as fn(&Share) -> Vec<Contradiction>,
         order::check,
         physics::times,
         physics::traffic,

@@ -2,21 +2,21 @@
 
 use longhaul_model::design::run_order;
 
-use super::finding::{Finding, FindingKind};
-use crate::share::{OTHER, Plan, Share, SharedRound, SharedStatus};
+use super::finding::{Contradiction, ContradictionKind};
+use crate::share::{OTHER, RoundDesign, Share, SharedRound, SharedStatus};
 
 /// Finds the first round whose runs are not in the order that was drawn from the seed. The order depends on the number of rounds
 /// before, so a round that was removed is found, too.
-pub(super) fn check(share: &Share) -> Vec<Finding> {
+pub(super) fn check(share: &Share) -> Vec<Contradiction> {
     let Some(seed) = share.seed() else {
-        return vec![Finding::new(FindingKind::Order, "its seed is not a number")];
+        return vec![Contradiction::new(ContradictionKind::Order, "its seed is not a number")];
     };
     let started = share.rounds.iter().filter(|round| round.status != SharedStatus::Skipped);
     let differs =
         |(index, round): &(u64, &SharedRound)| !follows(share, round, &drawn(share, round, seed, *index));
     match (0..).zip(started).find(differs) {
-        Some((index, _)) => vec![Finding::new(
-            FindingKind::Order,
+        Some((index, _)) => vec![Contradiction::new(
+            ContradictionKind::Order,
             format!("the runs of started round {} are not in the order that its seed gives", index + 1),
         )],
         None => vec![],
@@ -28,7 +28,7 @@ type Cell<'a> = (&'a str, usize);
 
 /// Returns the shared runs of a round in the order that is drawn from the seed.
 fn drawn<'s>(share: &'s Share, round: &SharedRound, seed: u64, index: u64) -> Vec<Cell<'s>> {
-    let Plan { tasks, targets } = &share.plans[round.plan];
+    let RoundDesign { tasks, targets } = &share.plans[round.plan];
     let order = run_order(seed, index, tasks.len(), targets.len());
     let cells = order
         .iter()

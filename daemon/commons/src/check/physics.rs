@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_model::{Outcome, TASKS, WaitMetric, median};
 
-use super::finding::{Finding, FindingKind};
+use super::finding::{Contradiction, ContradictionKind};
 use crate::share::{PhaseKey, Share, SharedCache, SharedPhase, SharedRun};
 
 /// Phases in which several threads make calls at once. In all others calls follow each other.
@@ -33,8 +33,8 @@ const MIN_COLD_BYTES: f64 = 0.5;
 const MIN_BYTES: u64 = 1 << 20;
 
 /// Finds times that are impossible.
-pub(super) fn times(share: &Share) -> Vec<Finding> {
-    let finding = |text: String| Finding::new(FindingKind::Times, text);
+pub(super) fn times(share: &Share) -> Vec<Contradiction> {
+    let finding = |text: String| Contradiction::new(ContradictionKind::Times, text);
     let complete = || share.runs().map(|(_, run)| run).filter(|run| run.outcome == Outcome::Ok);
     let of_run = complete().find_map(|run| impossible_run(share, run));
     of_run.into_iter().chain(too_short_metric(share)).chain(too_few_round_trips(share)).map(finding).collect()
@@ -132,7 +132,7 @@ fn too_few_round_trips(share: &Share) -> Option<String> {
 }
 
 /// Finds cold phases whose data did not cross the wire.
-pub(super) fn traffic(share: &Share) -> Vec<Finding> {
+pub(super) fn traffic(share: &Share) -> Vec<Contradiction> {
     let mut shares: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
     for (_, run) in share.runs() {
         for phase in run.phases.iter().filter(|phase| phase.read >= MIN_BYTES) {
@@ -149,5 +149,5 @@ pub(super) fn traffic(share: &Share) -> Vec<Finding> {
         let percent = typical * 100.0;
         Some(format!("only {percent:.0} % of the bytes that {phase} of {task} read cold crossed the wire"))
     });
-    found.into_iter().map(|text| Finding::new(FindingKind::Traffic, text)).collect()
+    found.into_iter().map(|text| Contradiction::new(ContradictionKind::Traffic, text)).collect()
 }

@@ -1,6 +1,6 @@
 //! Computes all figures again.
 
-use super::finding::{Finding, FindingKind};
+use super::finding::{Contradiction, ContradictionKind};
 use crate::figures::figures;
 use crate::share::{Share, SharedFigure};
 
@@ -8,9 +8,9 @@ use crate::share::{Share, SharedFigure};
 const TOLERANCE: f64 = 1e-6;
 
 /// Finds figures that do not follow from the rounds, or are missing.
-pub(super) fn check(share: &Share) -> Vec<Finding> {
+pub(super) fn check(share: &Share) -> Vec<Contradiction> {
     let computed = figures(share);
-    let finding = |text: String| vec![Finding::new(FindingKind::Figures, text)];
+    let finding = |text: String| vec![Contradiction::new(ContradictionKind::Figures, text)];
     if computed.len() != share.figures.len() {
         return finding(format!(
             "it has {} figures, but its rounds give {}",

@@ -4,7 +4,7 @@ use longhaul_analysis::stats::{MachineEstimate, ln_e_above, pool};
 use longhaul_analysis::summary::ALPHA;
 
 use super::values::{Agreement, MachineRatio, MergedResult, PairKey};
-use crate::family::Family;
+use crate::family::MachineFamily;
 use crate::share::{Share, SharedFigure};
 
 /// Number of valid days from which a machine counts.
@@ -14,7 +14,7 @@ const MIN_DAYS: usize = 5;
 #[derive(Debug, Clone)]
 pub(super) struct MachineFigures {
     pub(super) machine: String,
-    pub(super) family: Family,
+    pub(super) family: MachineFamily,
     pub(super) figures: Vec<SharedFigure>,
 }
 
@@ -113,7 +113,7 @@ mod tests {
     fn evidence_is_for_the_direction_that_is_stated() {
         let machine = |ln_ratio: f64| MachineFigures {
             machine: String::new(),
-            family: Family::default(),
+            family: MachineFamily::default(),
             figures: vec![SharedFigure {
                 a: 0,
                 b: 1,

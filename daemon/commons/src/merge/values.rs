@@ -3,7 +3,7 @@
 use longhaul_model::Scale;
 use serde::Serialize;
 
-use crate::family::{Family, LinkClass, NasFamily, ProtocolLabel, RoundTripClass, SystemName};
+use crate::family::{LinkClass, MachineFamily, NasFamily, ProtocolLabel, RoundTripClass, SystemName};
 use crate::share::Share;
 
 /// Two protocols and the size of the test data.
@@ -41,8 +41,8 @@ pub enum GroupKind {
 
 impl GroupKind {
     /// Returns the groups that a machine of a family belongs to.
-    pub(super) fn of(family: &Family) -> [Self; 5] {
-        let Family { nas, system, system_major, link, round_trip } = *family;
+    pub(super) fn of(family: &MachineFamily) -> [Self; 5] {
+        let MachineFamily { nas, system, system_major, link, round_trip } = *family;
         [
             Self::All,
             Self::Nas { nas },

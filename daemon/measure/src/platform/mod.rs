@@ -5,7 +5,7 @@
 //! `macos.rs` hold those that only one of them provides, under the same names. Code here reads and is short;
 //! the pure parsers in [`crate::parse`], which compile on every system, interpret what was read.
 
-use longhaul_model::{CounterSource, Counters, Family, Mount, TargetName};
+use longhaul_model::{CounterSource, Counters, Mount, ProtocolFamily, TargetName};
 
 #[cfg(any(target_os = "macos", test))]
 #[allow(dead_code, reason = "macOS does not call every function yet")]
@@ -115,7 +115,7 @@ pub fn asleep_ns() -> u64 {
 /// Returns the counters of a mount before or after a phase. The narrowest ones are those of this process on a local disk,
 /// otherwise the narrowest ones of the mount that count bytes.
 pub fn phase_counters(target: &TargetName, mount: &Mount) -> PhaseCounters {
-    if mount.protocol.family() == Family::Local {
+    if mount.protocol.family() == ProtocolFamily::Local {
         return PhaseCounters {
             narrowest: disk_counters(std::process::id()).ok(),
             ..PhaseCounters::default()

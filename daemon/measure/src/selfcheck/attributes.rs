@@ -184,14 +184,14 @@ fn permissions(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckA
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selfcheck::Verdict;
+    use crate::selfcheck::CheckOutcome;
 
     #[test]
     fn resolution_is_recognized_from_a_rounded_time() {
         const SECOND: i64 = 1_700_000_001_000_000_000;
         let resolution = |found| {
             let answer = judge_time(found);
-            assert_eq!(answer.verdict, Verdict::Ok, "{}", answer.text);
+            assert_eq!(answer.verdict, CheckOutcome::Ok, "{}", answer.text);
             answer.text.replace("stored with a resolution of ", "")
         };
         assert_eq!(resolution(TEST_TIME_NS), "1 ns");
@@ -208,7 +208,7 @@ mod tests {
     fn wrong_modification_time_differs() {
         for other in [0, TEST_TIME_NS - 3_600_000_000_000, TEST_TIME_NS + 5_000_000_000] {
             let answer = judge_time(other);
-            assert_eq!(answer.verdict, Verdict::Differs);
+            assert_eq!(answer.verdict, CheckOutcome::Differs);
             assert!(answer.text.contains(" s off"), "{}", answer.text);
         }
         assert!(judge_time(TEST_TIME_NS - 3_600_000_000_000).text.contains("-3600.000"));

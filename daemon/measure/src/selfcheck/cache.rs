@@ -5,10 +5,12 @@ use std::ffi::CStr;
 use crate::error::RunError;
 use crate::platform::{self, Access, SYSTEM, System};
 use crate::timed_fs::OpenFile;
-use longhaul_model::{CounterScope, Counters, Family, MAX_COLD_CACHE_SHARE, Protocol, SyncKind, WireTraffic};
+use longhaul_model::{
+    CounterScope, Counters, MAX_COLD_CACHE_SHARE, Protocol, ProtocolFamily, SyncKind, WireTraffic,
+};
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
     milliseconds_since,
 };
 use super::scratch::ScratchFolder;
@@ -90,7 +92,7 @@ fn sync(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, 
         file_sync.name(),
         folder_sync.name()
     );
-    Ok(CheckAnswer::new(Verdict::from(is_expected(SYSTEM, on.protocol(), file_sync)), text))
+    Ok(CheckAnswer::new(CheckOutcome::from(is_expected(SYSTEM, on.protocol(), file_sync)), text))
 }
 
 /// Returns whether a full sync on this system and protocol is expected to use this sync call.
@@ -139,7 +141,7 @@ fn judge_eviction(protocol: Option<&Protocol>, before: Option<f64>, after: Optio
         Some(_) if is_memory_file_system(protocol) => {
             CheckAnswer::ok(format!("{text}; this is a memory file system"))
         }
-        Some(share) => CheckAnswer::new(Verdict::from(share == 0.0), text),
+        Some(share) => CheckAnswer::new(CheckOutcome::from(share == 0.0), text),
         None => CheckAnswer::unknown(text),
     }
 }
@@ -161,7 +163,11 @@ fn second_read(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckA
     Ok(judge_second_read(mount.protocol.family(), before, after))
 }
 
-fn judge_second_read(family: Family, before: Option<Counters>, after: Option<Counters>) -> CheckAnswer {
+fn judge_second_read(
+    family: ProtocolFamily,
+    before: Option<Counters>,
+    after: Option<Counters>,
+) -> CheckAnswer {
     let (Some(before), Some(after)) = (before, after) else {
         return CheckAnswer::unknown("no counter of the bytes transferred");
     };
@@ -184,9 +190,9 @@ fn judge_second_read(family: Family, before: Option<Counters>, after: Option<Cou
         scope: after.scope,
     };
     match wire.client_cache_share(BYTES as u64, 1) {
-        Some(share) => CheckAnswer::new(Verdict::from(share <= MAX_COLD_CACHE_SHARE), text),
+        Some(share) => CheckAnswer::new(CheckOutcome::from(share <= MAX_COLD_CACHE_SHARE), text),
         // The traffic is larger than the file: another program reads as well, so no cache share can be computed.
-        None if family == Family::Network || after.scope == CounterScope::Process => {
+        None if family == ProtocolFamily::Network || after.scope == CounterScope::Process => {
             CheckAnswer::unknown(text)
         }
         None => CheckAnswer::unknown("no counter of the bytes transferred"),
@@ -203,10 +209,10 @@ mod tests {
         let apfs = Protocol::Local("apfs".to_owned());
         let judged = |after| judge_eviction(Some(&apfs), Some(1.0), after);
         assert_eq!(judged(Some(0.0)), CheckAnswer::ok("100 % in memory after reading, 0 % after eviction"));
-        assert_eq!(judged(Some(0.01)).verdict, Verdict::Differs);
-        assert_eq!(judged(None).verdict, Verdict::Unknown);
+        assert_eq!(judged(Some(0.01)).verdict, CheckOutcome::Differs);
+        assert_eq!(judged(None).verdict, CheckOutcome::Unknown);
         let tmpfs = Protocol::Local("tmpfs".to_owned());
-        assert_eq!(judge_eviction(Some(&tmpfs), Some(1.0), Some(1.0)).verdict, Verdict::Ok);
+        assert_eq!(judge_eviction(Some(&tmpfs), Some(1.0), Some(1.0)).verdict, CheckOutcome::Ok);
     }
 
     fn counted(bytes: u64, instance_id: &str) -> Option<Counters> {
@@ -217,12 +223,16 @@ mod tests {
 
     #[test]
     fn second_read_from_the_cache_differs() {
-        let judged = |after| judge_second_read(Family::Network, counted(1000, "a"), after).verdict;
-        assert_eq!(judged(counted(1000 + (1 << 20), "a")), Verdict::Ok);
-        assert_eq!(judged(counted(1200, "a")), Verdict::Differs);
-        assert_eq!(judged(counted(1000 + (40 << 20), "a")), Verdict::Unknown, "another program also reads");
-        assert_eq!(judged(counted(5, "b")), Verdict::Unknown, "the counter was reset");
-        assert_eq!(judged(None), Verdict::Unknown);
+        let judged = |after| judge_second_read(ProtocolFamily::Network, counted(1000, "a"), after).verdict;
+        assert_eq!(judged(counted(1000 + (1 << 20), "a")), CheckOutcome::Ok);
+        assert_eq!(judged(counted(1200, "a")), CheckOutcome::Differs);
+        assert_eq!(
+            judged(counted(1000 + (40 << 20), "a")),
+            CheckOutcome::Unknown,
+            "another program also reads"
+        );
+        assert_eq!(judged(counted(5, "b")), CheckOutcome::Unknown, "the counter was reset");
+        assert_eq!(judged(None), CheckOutcome::Unknown);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Check {
     /// Expected answer as text.
     pub expected: String,
     /// Verdict on the answer.
-    pub verdict: Verdict,
+    pub verdict: CheckOutcome,
     /// Source of the expectation, such as a manual page.
     pub source: String,
 }
@@ -26,7 +26,7 @@ pub struct Check {
 /// Verdict on the answer of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum CheckOutcome {
     /// The answer is as expected.
     Ok,
     /// The answer contradicts the expectation: an assumption of longhaul is wrong on this machine.
@@ -35,14 +35,14 @@ pub enum Verdict {
     Unknown,
 }
 
-impl From<bool> for Verdict {
+impl From<bool> for CheckOutcome {
     /// Converts whether the answer is as expected.
     fn from(is_expected: bool) -> Self {
         if is_expected { Self::Ok } else { Self::Differs }
     }
 }
 
-impl Verdict {
+impl CheckOutcome {
     /// Returns the name that is shown to users.
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,27 +59,27 @@ pub struct CheckAnswer {
     /// Answer as text.
     pub text: String,
     /// Verdict on the answer.
-    pub verdict: Verdict,
+    pub verdict: CheckOutcome,
 }
 
 impl CheckAnswer {
     /// Creates an answer that is as expected.
     pub fn ok(text: impl Into<String>) -> Self {
-        Self::new(Verdict::Ok, text)
+        Self::new(CheckOutcome::Ok, text)
     }
 
     /// Creates an answer that contradicts the expectation.
     pub fn differs(text: impl Into<String>) -> Self {
-        Self::new(Verdict::Differs, text)
+        Self::new(CheckOutcome::Differs, text)
     }
 
     /// Creates an answer that cannot be judged.
     pub fn unknown(text: impl Into<String>) -> Self {
-        Self::new(Verdict::Unknown, text)
+        Self::new(CheckOutcome::Unknown, text)
     }
 
     /// Creates an answer with this verdict.
-    pub fn new(verdict: Verdict, text: impl Into<String>) -> Self {
+    pub fn new(verdict: CheckOutcome, text: impl Into<String>) -> Self {
         Self { text: text.into(), verdict }
     }
 

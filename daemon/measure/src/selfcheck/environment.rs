@@ -2,7 +2,7 @@
 
 use crate::platform::{self, SYSTEM, System};
 
-use super::check::{CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod, Verdict};
+use super::check::{CheckAnswer, CheckOutcome, Expectation, Expectations, MachineCheck, MachineCheckMethod};
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[MachineCheck] = &[
@@ -119,7 +119,7 @@ fn battery() -> CheckAnswer {
     match platform::battery_percent() {
         None => CheckAnswer::ok("none"),
         Some(percent) => {
-            CheckAnswer::new(Verdict::from((0.0..=100.0).contains(&percent)), format!("{percent:.0} %"))
+            CheckAnswer::new(CheckOutcome::from((0.0..=100.0).contains(&percent)), format!("{percent:.0} %"))
         }
     }
 }
@@ -142,5 +142,5 @@ fn link() -> CheckAnswer {
 fn facts() -> CheckAnswer {
     let facts = platform::machine_facts();
     let count = facts.len();
-    CheckAnswer::new(Verdict::from(facts.contains_key("system") && count > 1), format!("{count} facts"))
+    CheckAnswer::new(CheckOutcome::from(facts.contains_key("system") && count > 1), format!("{count} facts"))
 }

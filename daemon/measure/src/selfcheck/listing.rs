@@ -6,7 +6,7 @@ use crate::error::RunError;
 use crate::platform::{self, EntryKind, FINDER_INFO, ListingFields, SYSTEM, Space, System, TEST_XATTR};
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
     milliseconds_since,
 };
 use super::scratch::{ListedEntry, ScratchFolder};
@@ -67,7 +67,7 @@ fn space(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer,
 fn judge_space(Space { free_bytes, total_bytes }: Space) -> CheckAnswer {
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let text = format!("{:.1} GB free of {:.1} GB", gigabytes(free_bytes), gigabytes(total_bytes));
-    CheckAnswer::new(Verdict::from(total_bytes > 0 && free_bytes <= total_bytes), text)
+    CheckAnswer::new(CheckOutcome::from(total_bytes > 0 && free_bytes <= total_bytes), text)
 }
 
 /// Number of files in the listing. It is small, so that the check is quick on a distant share.
@@ -110,7 +110,7 @@ fn judge_listing(listed: &[ListedEntry], time: &str) -> CheckAnswer {
     let is_whole = found == ENTRIES && wrong_size + apple_doubles + others == 0;
     // gvfs does not report the type of an entry; longhaul then requests the type with a separate call.
     let unknown = listed.iter().filter(|entry| entry.kind == EntryKind::Unknown).count();
-    CheckAnswer::new(Verdict::from(is_whole && kinds + unknown == listed.len()), text)
+    CheckAnswer::new(CheckOutcome::from(is_whole && kinds + unknown == listed.len()), text)
 }
 
 /// Number of files that get an extended attribute: half of them Finder info, half a test attribute of longhaul.
@@ -185,18 +185,18 @@ fn judge_apple_doubles(system: System, counts: AppleDoubleCounts) -> CheckAnswer
         "{after_setting} after setting attributes, {moved}, {after_removal} after removing the files; {accepted}"
     );
     let is_appledouble = after_setting == marked && renamed && after_removal == 0;
-    CheckAnswer::new(Verdict::from(system == System::MacOs && is_appledouble), text)
+    CheckAnswer::new(CheckOutcome::from(system == System::MacOs && is_appledouble), text)
 }
 
 fn watch(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     const NAME: &CStr = c"changed";
     let Some(watch) = on.context.watch_folder(scratch.folder())? else {
-        return Ok(CheckAnswer::new(Verdict::from(SYSTEM == System::MacOs), "not available"));
+        return Ok(CheckAnswer::new(CheckOutcome::from(SYSTEM == System::MacOs), "not available"));
     };
     scratch.write(NAME, b"x", on.context)?;
     let is_reported = watch.has_changed(|_| false);
     let text = if is_reported { "reports a change" } else { "created, but does not report a change" };
-    Ok(CheckAnswer::new(Verdict::from(is_reported), text))
+    Ok(CheckAnswer::new(CheckOutcome::from(is_reported), text))
 }
 
 #[cfg(test)]
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn more_free_space_than_the_size_differs() {
         let judged = |free_bytes, total_bytes| judge_space(Space { free_bytes, total_bytes }).verdict;
-        assert_eq!(judged(5, 10), Verdict::Ok);
-        assert_eq!((judged(11, 10), judged(0, 0)), (Verdict::Differs, Verdict::Differs));
+        assert_eq!(judged(5, 10), CheckOutcome::Ok);
+        assert_eq!((judged(11, 10), judged(0, 0)), (CheckOutcome::Differs, CheckOutcome::Differs));
     }
 
     fn complete_listing() -> Vec<ListedEntry> {
@@ -221,12 +221,12 @@ mod tests {
 
     #[test]
     fn listing_with_every_name_once_is_as_expected() {
-        assert_eq!(judge_listing(&complete_listing(), "1 ms").verdict, Verdict::Ok);
+        assert_eq!(judge_listing(&complete_listing(), "1 ms").verdict, CheckOutcome::Ok);
         let mut without_types = complete_listing();
         without_types[3].kind = EntryKind::Unknown;
         without_types.iter_mut().for_each(|entry| entry.size = None);
         let answer = judge_listing(&without_types, "1 ms");
-        assert_eq!(answer.verdict, Verdict::Ok, "{}", answer.text);
+        assert_eq!(answer.verdict, CheckOutcome::Ok, "{}", answer.text);
         assert!(answer.text.contains("7 listed as files, without sizes"), "{}", answer.text);
     }
 
@@ -236,7 +236,7 @@ mod tests {
             let mut listed = complete_listing();
             change(&mut listed);
             let answer = judge_listing(&listed, "1 ms");
-            assert_eq!(answer.verdict, Verdict::Differs, "{}", answer.text);
+            assert_eq!(answer.verdict, CheckOutcome::Differs, "{}", answer.text);
             answer.text
         };
         assert!(differs(|listed| drop(listed.pop())).starts_with("7 of 8"));
@@ -254,17 +254,17 @@ mod tests {
     #[test]
     fn apple_double_files_are_expected_only_on_a_mac() {
         let counts = AppleDoubleCounts { marked: 4, after_setting: 4, renamed: true, after_removal: 0 };
-        assert_eq!(judge_apple_doubles(System::MacOs, counts).verdict, Verdict::Ok);
-        assert_eq!(judge_apple_doubles(System::Linux, counts).verdict, Verdict::Differs);
+        assert_eq!(judge_apple_doubles(System::MacOs, counts).verdict, CheckOutcome::Ok);
+        assert_eq!(judge_apple_doubles(System::Linux, counts).verdict, CheckOutcome::Differs);
         for other in [
             AppleDoubleCounts { after_setting: 8, ..counts },
             AppleDoubleCounts { renamed: false, ..counts },
             AppleDoubleCounts { after_removal: 1, ..counts },
         ] {
-            assert_eq!(judge_apple_doubles(System::MacOs, other).verdict, Verdict::Differs, "{other:?}");
+            assert_eq!(judge_apple_doubles(System::MacOs, other).verdict, CheckOutcome::Differs, "{other:?}");
         }
         let none = AppleDoubleCounts { marked: 4, ..AppleDoubleCounts::default() };
-        assert_eq!(judge_apple_doubles(System::MacOs, none).verdict, Verdict::Ok);
-        assert_eq!(judge_apple_doubles(System::Linux, none).verdict, Verdict::Ok);
+        assert_eq!(judge_apple_doubles(System::MacOs, none).verdict, CheckOutcome::Ok);
+        assert_eq!(judge_apple_doubles(System::Linux, none).verdict, CheckOutcome::Ok);
     }
 }

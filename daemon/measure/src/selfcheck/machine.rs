@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use crate::platform::{self, IoPolicy, MountWatch, SYSTEM, System};
 use crate::recorder::Recorder;
 use crate::timed_fs::timed_fs_overhead_ns;
-use longhaul_model::{Family, Operation};
+use longhaul_model::{Operation, ProtocolFamily};
 
 use super::check::{
-    CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod, Verdict, milliseconds_since,
+    CheckAnswer, CheckOutcome, Expectation, Expectations, MachineCheck, MachineCheckMethod,
+    milliseconds_since,
 };
 
 /// Checks of this module, in the order in which they run.
@@ -148,7 +149,7 @@ fn version() -> CheckAnswer {
     let version = platform::system_version();
     let has_number =
         version.split(' ').nth(1).is_some_and(|part| part.starts_with(|c: char| c.is_ascii_digit()));
-    CheckAnswer::new(Verdict::from(has_number), version)
+    CheckAnswer::new(CheckOutcome::from(has_number), version)
 }
 
 fn clocks() -> CheckAnswer {
@@ -173,7 +174,7 @@ fn clocks() -> CheckAnswer {
         (false, true) => "correct order",
     };
     CheckAnswer::new(
-        Verdict::from(is_ahead && !goes_back),
+        CheckOutcome::from(is_ahead && !goes_back),
         format!("{order}; smallest step {finest}, {asleep} s asleep since boot"),
     )
 }
@@ -181,7 +182,7 @@ fn clocks() -> CheckAnswer {
 fn timed_call_overhead() -> CheckAnswer {
     const MOST_NS: f64 = 1e6;
     match timed_fs_overhead_ns() {
-        Ok(cost) => CheckAnswer::new(Verdict::from(cost < MOST_NS), format!("{cost:.0} ns")),
+        Ok(cost) => CheckAnswer::new(CheckOutcome::from(cost < MOST_NS), format!("{cost:.0} ns")),
         Err(error) => CheckAnswer::differs(error_name(&error)),
     }
 }
@@ -191,7 +192,7 @@ fn memory() -> CheckAnswer {
         None => CheckAnswer::differs("not reported"),
         Some(bytes) => {
             let is_plausible = (1_000_000..10_000_000_000).contains(&bytes);
-            CheckAnswer::new(Verdict::from(is_plausible), format!("{:.1} MB", bytes as f64 / 1e6))
+            CheckAnswer::new(CheckOutcome::from(is_plausible), format!("{:.1} MB", bytes as f64 / 1e6))
         }
     }
 }
@@ -221,7 +222,7 @@ fn io_policy() -> CheckAnswer {
         (Ok(first), Ok(second)) => {
             let is_kept = (first, second) == (IoPolicy::Throttled, IoPolicy::Default);
             CheckAnswer::new(
-                Verdict::from(is_kept),
+                CheckOutcome::from(is_kept),
                 format!("read back {}, then {}", first.name(), second.name()),
             )
         }
@@ -250,12 +251,12 @@ fn mounts() -> CheckAnswer {
     let text = format!(
         "{} mounts in {time}: {} local, {} network, {} FUSE, {} others",
         found.len(),
-        count(Family::Local),
-        count(Family::Network),
-        count(Family::Fuse),
-        count(Family::Other)
+        count(ProtocolFamily::Local),
+        count(ProtocolFamily::Network),
+        count(ProtocolFamily::Fuse),
+        count(ProtocolFamily::Other)
     );
-    CheckAnswer::new(Verdict::from(has_root), text)
+    CheckAnswer::new(CheckOutcome::from(has_root), text)
 }
 
 fn mount_watch() -> CheckAnswer {
@@ -274,7 +275,7 @@ fn mount_watch() -> CheckAnswer {
         }
     }
     let text = format!("{events} events in {} ms", start.elapsed().as_millis());
-    CheckAnswer::new(Verdict::from(events <= MOST_EVENTS), text)
+    CheckAnswer::new(CheckOutcome::from(events <= MOST_EVENTS), text)
 }
 
 /// Checks the disk counters of the calling process, which is a worker process when a target is checked.
@@ -282,7 +283,7 @@ pub fn disk_counters() -> CheckAnswer {
     match platform::disk_counters(std::process::id()) {
         Ok(counters) => {
             let has_bytes = counters.read_bytes.is_some() && counters.written_bytes.is_some();
-            CheckAnswer::new(Verdict::from(has_bytes), "bytes read and written by this process")
+            CheckAnswer::new(CheckOutcome::from(has_bytes), "bytes read and written by this process")
         }
         Err(unavailable) => CheckAnswer::differs(unavailable.reason),
     }
@@ -335,7 +336,7 @@ mod tests {
             disk_counters,
         ] {
             let answer = check();
-            assert_eq!(answer.verdict, Verdict::Ok, "{}", answer.text);
+            assert_eq!(answer.verdict, CheckOutcome::Ok, "{}", answer.text);
         }
     }
 }

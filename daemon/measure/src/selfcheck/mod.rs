@@ -23,8 +23,8 @@ mod tools;
 
 pub(crate) use attributes::{TEST_TIME_NS, time_resolution};
 pub use check::{
-    Check, CheckAnswer, CheckedTarget, Expectation, Expectations, MachineCheck, MachineCheckMethod,
-    TargetCheck, TargetCheckMethod, Verdict, error_text,
+    Check, CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, MachineCheck,
+    MachineCheckMethod, TargetCheck, TargetCheckMethod, error_text,
 };
 pub(crate) use listing::finder_info;
 pub use redaction::Redaction;

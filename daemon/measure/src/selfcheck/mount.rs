@@ -1,10 +1,10 @@
 //! Checks of a target's mount that need no files.
 
 use crate::platform;
-use longhaul_model::{CounterReading, Family, NegotiatedOptions, Protocol};
+use longhaul_model::{CounterReading, NegotiatedOptions, Protocol, ProtocolFamily};
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
     milliseconds_since,
 };
 
@@ -61,8 +61,11 @@ fn mount(on: &CheckedTarget<'_>) -> CheckAnswer {
     let access = if mount.read_only { "read-only" } else { "writable" };
     let size = if mount.total_bytes.is_some() { "size" } else { "no size" };
     let size = format!("{size} in the mount table");
-    let is_known = protocol.family() != Family::Other;
-    CheckAnswer::new(Verdict::from(is_known && !mount.read_only), format!("{protocol}, {access}, {size}"))
+    let is_known = protocol.family() != ProtocolFamily::Other;
+    CheckAnswer::new(
+        CheckOutcome::from(is_known && !mount.read_only),
+        format!("{protocol}, {access}, {size}"),
+    )
 }
 
 fn negotiated(on: &CheckedTarget<'_>) -> CheckAnswer {
@@ -89,14 +92,14 @@ fn judge_negotiated(protocol: &Protocol, found: &NegotiatedOptions, time: &str) 
 
 fn counters(on: &CheckedTarget<'_>) -> CheckAnswer {
     let Some((mount, _)) = on.mount else { return CheckAnswer::unknown("no mount was found") };
-    if mount.protocol.family() == Family::Local {
+    if mount.protocol.family() == ProtocolFamily::Local {
         return super::machine::disk_counters();
     }
     let readings = platform::read_counters(&[(on.target.name.clone(), mount.clone())]);
     judge_counters(mount.protocol.family(), readings.iter().find(|reading| reading.target.is_some()))
 }
 
-fn judge_counters(family: Family, reading: Option<&CounterReading>) -> CheckAnswer {
+fn judge_counters(family: ProtocolFamily, reading: Option<&CounterReading>) -> CheckAnswer {
     let results = reading.map_or(&[][..], |reading| &reading.counters);
     let each = results.iter().map(|result| match result {
         Ok(counters) => {
@@ -110,8 +113,8 @@ fn judge_counters(family: Family, reading: Option<&CounterReading>) -> CheckAnsw
     let has_bytes = results.iter().flatten().any(|counters| counters.read_bytes.is_some());
     match family {
         _ if has_bytes => CheckAnswer::ok(text),
-        Family::Network if text.is_empty() => CheckAnswer::unknown("no counter for this protocol"),
-        Family::Network => CheckAnswer::differs(text),
+        ProtocolFamily::Network if text.is_empty() => CheckAnswer::unknown("no counter for this protocol"),
+        ProtocolFamily::Network => CheckAnswer::differs(text),
         _ => CheckAnswer::unknown("no counter for this file system"),
     }
 }
@@ -129,10 +132,10 @@ mod tests {
     #[test]
     fn share_without_a_version_differs_and_values_are_hidden() {
         let smb = negotiated_with(Protocol::Smb(Some("3.1.1".into())), &[("SERVER_NAME", "nas.local")]);
-        assert_eq!(smb.verdict, Verdict::Ok);
+        assert_eq!(smb.verdict, CheckOutcome::Ok);
         assert!(smb.text.contains("SERVER_NAME") && !smb.text.contains("nas.local"), "{}", smb.text);
-        assert_eq!(negotiated_with(Protocol::Nfs(None), &[]).verdict, Verdict::Differs);
-        assert_eq!(negotiated_with(Protocol::Local("apfs".into()), &[]).verdict, Verdict::Ok);
+        assert_eq!(negotiated_with(Protocol::Nfs(None), &[]).verdict, CheckOutcome::Differs);
+        assert_eq!(negotiated_with(Protocol::Local("apfs".into()), &[]).verdict, CheckOutcome::Ok);
     }
 
     #[test]
@@ -143,12 +146,13 @@ mod tests {
             read_bytes: Some(1),
             ..Counters::new(CounterSource::Connections, CounterScope::Server, "192.168.1.5".to_owned())
         };
-        let judged =
-            |counters| judge_counters(Family::Network, Some(&CounterReading { target: None, counters }));
+        let judged = |counters| {
+            judge_counters(ProtocolFamily::Network, Some(&CounterReading { target: None, counters }))
+        };
         let both = judged(vec![unavailable.clone(), Ok(counted)]);
-        assert_eq!(both.verdict, Verdict::Ok);
+        assert_eq!(both.verdict, CheckOutcome::Ok);
         assert!(both.text.contains("smbutil: not installed") && !both.text.contains("192."), "{}", both.text);
-        assert_eq!(judged(vec![unavailable]).verdict, Verdict::Differs);
-        assert_eq!(judge_counters(Family::Fuse, None).verdict, Verdict::Unknown);
+        assert_eq!(judged(vec![unavailable]).verdict, CheckOutcome::Differs);
+        assert_eq!(judge_counters(ProtocolFamily::Fuse, None).verdict, CheckOutcome::Unknown);
     }
 }

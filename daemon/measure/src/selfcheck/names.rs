@@ -6,7 +6,7 @@ use crate::error::RunError;
 use crate::platform::{self, ListingFields};
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
 };
 use super::scratch::{ListedEntry, ScratchFolder};
 use super::scratch_names::{COMPOSED, DECOMPOSED, LOWER, ODD_NAMES, UPPER, WIDE_LETTER};
@@ -77,7 +77,7 @@ fn case(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, 
     let is_preserved = is_listed(&listed, UPPER);
     let sensitive = if is_sensitive { "case-sensitive" } else { "case-insensitive" };
     let preserved = if is_preserved { "case is preserved" } else { "case is not preserved" };
-    Ok(CheckAnswer::new(Verdict::from(is_preserved), format!("{sensitive}; {preserved}")))
+    Ok(CheckAnswer::new(CheckOutcome::from(is_preserved), format!("{sensitive}; {preserved}")))
 }
 
 fn normalization(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
@@ -94,7 +94,7 @@ fn normalization(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<Chec
     let other = if other { "also found by the other form" } else { "not found by the other form" };
     let is_found = itself && shows_one(&listed);
     let itself = if itself { "found by its name" } else { "not found by its name" };
-    Ok(CheckAnswer::new(Verdict::from(is_found), format!("{itself}; {form}; {other}")))
+    Ok(CheckAnswer::new(CheckOutcome::from(is_found), format!("{itself}; {form}; {other}")))
 }
 
 /// Result of creating a file with a certain name.
@@ -165,7 +165,7 @@ fn judge_odd(outcomes: &[(&str, NameOutcome)]) -> CheckAnswer {
             text += &format!("; {word}: {}", list.join(", "));
         }
     }
-    CheckAnswer::new(Verdict::from(changed.is_empty()), text)
+    CheckAnswer::new(CheckOutcome::from(changed.is_empty()), text)
 }
 
 fn longest_name(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
@@ -176,7 +176,7 @@ fn longest_name(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<Check
     let wide = accepts(on, scratch, WIDE_LETTER.repeat(MAX_NAME_BYTES))?;
     let wide = if wide { "accepted" } else { "refused" };
     let text = format!("{found} bytes; {more}; 255 letters of two bytes are {wide}");
-    Ok(CheckAnswer::new(Verdict::from(found == MAX_NAME_BYTES), text))
+    Ok(CheckAnswer::new(CheckOutcome::from(found == MAX_NAME_BYTES), text))
 }
 
 fn accepts(on: &CheckedTarget<'_>, scratch: &ScratchFolder, name: String) -> Result<bool, RunError> {
@@ -208,7 +208,7 @@ mod tests {
         let answer = judge_odd(&outcomes);
         assert_eq!(answer, CheckAnswer::ok("2 of 3 stored unchanged; refused: colon (EINVAL)"));
         let changed = judge_odd(&[("dot at the end", NameOutcome::Changed)]);
-        assert_eq!(changed.verdict, Verdict::Differs);
+        assert_eq!(changed.verdict, CheckOutcome::Differs);
         assert!(changed.text.contains("changed: dot at the end"), "{}", changed.text);
     }
 

@@ -7,7 +7,7 @@ use crate::platform::{Access, ByteRange, LockAction, SYSTEM, System};
 use longhaul_model::Protocol;
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
     error_text,
 };
 use super::scratch::ScratchFolder;
@@ -96,11 +96,11 @@ fn lock(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, 
 fn judge_lock(system: System, protocol: Option<&Protocol>, result: &Result<(), RunError>) -> CheckAnswer {
     let never_locks = system == System::MacOs && matches!(protocol, Some(Protocol::Smb(_)));
     match result {
-        Ok(()) => CheckAnswer::new(Verdict::from(!never_locks), "acquired and released"),
+        Ok(()) => CheckAnswer::new(CheckOutcome::from(!never_locks), "acquired and released"),
         Err(error) => {
             let text = error_text(error);
             let may_refuse = never_locks || system == System::Linux;
-            CheckAnswer::new(Verdict::from(may_refuse && failed_with(error, &UNSUPPORTED_ERRORS)), text)
+            CheckAnswer::new(CheckOutcome::from(may_refuse && failed_with(error, &UNSUPPORTED_ERRORS)), text)
         }
     }
 }
@@ -205,13 +205,13 @@ fn judge_rename(system: System, protocol: Option<&Protocol>, renamed: &RenameRes
     match result {
         Ok(()) => {
             let text = if found.is_replaced() { "replaced".to_owned() } else { found.description() };
-            CheckAnswer::new(Verdict::from(found.is_replaced()), format!("{text}; {handle}"))
+            CheckAnswer::new(CheckOutcome::from(found.is_replaced()), format!("{text}; {handle}"))
         }
         Err(error) => {
             let is_refused = failed_with(error, &BUSY_ERRORS) && found.is_untouched();
             let is_known = is_refused || (deletes_first && failed_with(error, &[libc::ENOENT]));
             CheckAnswer::new(
-                Verdict::from(is_known),
+                CheckOutcome::from(is_known),
                 format!("{}; then {}; {handle}", error_text(error), found.description()),
             )
         }
@@ -240,7 +240,7 @@ fn hard_link(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAns
 /// count hides that a file also has a name outside the sandbox.
 fn judge_links(both: u64, one: u64) -> CheckAnswer {
     let text = format!("link count {both} with a second name, {one} without");
-    CheckAnswer::new(Verdict::from((both, one) == (2, 1)), text)
+    CheckAnswer::new(CheckOutcome::from((both, one) == (2, 1)), text)
 }
 
 #[cfg(test)]
@@ -263,12 +263,12 @@ mod tests {
     fn smb_lock_is_refused_on_a_mac_and_acquired_elsewhere() {
         let (smb, nfs) = (Protocol::Smb(None), Protocol::Nfs(None));
         let unsupported = || refused(libc::ENOTSUP);
-        assert_eq!(locked(System::MacOs, &smb, unsupported()).verdict, Verdict::Ok);
-        assert_eq!(locked(System::MacOs, &smb, Ok(())).verdict, Verdict::Differs);
-        assert_eq!(locked(System::MacOs, &nfs, Ok(())).verdict, Verdict::Ok);
-        assert_eq!(locked(System::MacOs, &nfs, unsupported()).verdict, Verdict::Differs);
-        assert_eq!(locked(System::Linux, &smb, unsupported()).verdict, Verdict::Ok);
-        assert_eq!(locked(System::Linux, &smb, refused(libc::EIO)).verdict, Verdict::Differs);
+        assert_eq!(locked(System::MacOs, &smb, unsupported()).verdict, CheckOutcome::Ok);
+        assert_eq!(locked(System::MacOs, &smb, Ok(())).verdict, CheckOutcome::Differs);
+        assert_eq!(locked(System::MacOs, &nfs, Ok(())).verdict, CheckOutcome::Ok);
+        assert_eq!(locked(System::MacOs, &nfs, unsupported()).verdict, CheckOutcome::Differs);
+        assert_eq!(locked(System::Linux, &smb, unsupported()).verdict, CheckOutcome::Ok);
+        assert_eq!(locked(System::Linux, &smb, refused(libc::EIO)).verdict, CheckOutcome::Differs);
     }
 
     fn renamed(
@@ -286,12 +286,12 @@ mod tests {
         let untouched: (Option<&[u8]>, Option<&[u8]>) = (Some(OLD_CONTENT), Some(NEW_CONTENT));
         let lost: (Option<&[u8]>, Option<&[u8]>) = (None, Some(NEW_CONTENT));
         let verdict = |system, result, found| renamed(system, result, found).verdict;
-        assert_eq!(verdict(System::MacOs, Ok(()), (Some(NEW_CONTENT), None)), Verdict::Ok);
-        assert_eq!(verdict(System::MacOs, Ok(()), untouched), Verdict::Differs);
-        assert_eq!(verdict(System::MacOs, refused(libc::EBUSY), untouched), Verdict::Ok);
-        assert_eq!(verdict(System::MacOs, refused(libc::EBUSY), lost), Verdict::Differs);
-        assert_eq!(verdict(System::MacOs, refused(libc::ENOENT), lost), Verdict::Differs);
-        assert_eq!(verdict(System::Linux, refused(libc::ENOENT), lost), Verdict::Ok);
+        assert_eq!(verdict(System::MacOs, Ok(()), (Some(NEW_CONTENT), None)), CheckOutcome::Ok);
+        assert_eq!(verdict(System::MacOs, Ok(()), untouched), CheckOutcome::Differs);
+        assert_eq!(verdict(System::MacOs, refused(libc::EBUSY), untouched), CheckOutcome::Ok);
+        assert_eq!(verdict(System::MacOs, refused(libc::EBUSY), lost), CheckOutcome::Differs);
+        assert_eq!(verdict(System::MacOs, refused(libc::ENOENT), lost), CheckOutcome::Differs);
+        assert_eq!(verdict(System::Linux, refused(libc::ENOENT), lost), CheckOutcome::Ok);
         let text = renamed(System::Linux, refused(libc::ENOENT), lost).text;
         assert!(text.contains("nothing under the old name, the new file under the new name"), "{text}");
     }
@@ -304,8 +304,8 @@ mod tests {
 
     #[test]
     fn wrong_link_count_differs() {
-        assert_eq!(judge_links(2, 1).verdict, Verdict::Ok);
-        assert_eq!(judge_links(1, 1).verdict, Verdict::Differs);
-        assert_eq!(judge_links(2, 2).verdict, Verdict::Differs);
+        assert_eq!(judge_links(2, 1).verdict, CheckOutcome::Ok);
+        assert_eq!(judge_links(1, 1).verdict, CheckOutcome::Differs);
+        assert_eq!(judge_links(2, 2).verdict, CheckOutcome::Differs);
     }
 }

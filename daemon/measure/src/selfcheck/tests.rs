@@ -77,7 +77,7 @@ fn check_all(inspect: impl FnOnce(&std::path::Path, &[(String, CheckAnswer)], &S
 fn checks_of_a_local_folder_are_as_expected() {
     check_all(|place, answers, _, _| {
         for (call, answer) in answers {
-            assert_ne!(answer.verdict, Verdict::Differs, "{call}: {}", answer.text);
+            assert_ne!(answer.verdict, CheckOutcome::Differs, "{call}: {}", answer.text);
             assert!(!answer.text.contains('/'), "{call}: {}", answer.text);
         }
         let sandbox = place.join(".longhaul-selfcheck-nas");

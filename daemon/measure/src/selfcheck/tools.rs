@@ -47,7 +47,7 @@ pub fn judge(tool: &Tool, output: Option<&[u8]>) -> CheckAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selfcheck::Verdict;
+    use crate::selfcheck::CheckOutcome;
 
     const JSON_TOOL: Tool =
         Tool { name: "nfsstat -m", command: &["nfsstat", "-m", "-f", "JSON"], expected: "", source: "" };
@@ -59,8 +59,8 @@ mod tests {
             judged(Some(br#"{"Client Info": {"/mnt/nas": 1}}"#)),
             CheckAnswer::ok("{Client Info: {1 × *: number}}")
         );
-        assert_eq!(judged(None).verdict, Verdict::Differs);
-        assert_eq!(judged(Some(b"")).verdict, Verdict::Unknown);
+        assert_eq!(judged(None).verdict, CheckOutcome::Differs);
+        assert_eq!(judged(Some(b"")).verdict, CheckOutcome::Unknown);
         assert_eq!(
             judged(Some(b"Client Info:\n")),
             CheckAnswer::differs("not JSON: 1 lines, keys: Client Info")

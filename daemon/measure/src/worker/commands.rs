@@ -9,7 +9,7 @@ use super::examination;
 use super::failure_report::from_error;
 use super::message::{WorkerCommand, WorkerMessage, WorkerSetup};
 use super::output::Output;
-use super::state::{Task, Worker};
+use super::state::{LeaderTask, Worker};
 use super::worker_lock::WorkerLock;
 use crate::error::{RunError, StopReason};
 use crate::inventory::NotRemovedReason;
@@ -78,7 +78,7 @@ pub fn serve(
 impl Worker {
     /// Starts the thread that reads commands. Stop and probe commands take effect immediately; all other commands
     /// are queued.
-    fn listen(&self, input: impl BufRead + Send + 'static, tasks: mpsc::Sender<Task>) {
+    fn listen(&self, input: impl BufRead + Send + 'static, tasks: mpsc::Sender<LeaderTask>) {
         let (stop, probe_switch) = (Arc::clone(&self.stop), Arc::clone(&self.probe_switch));
         std::thread::spawn(move || {
             for line in input.lines() {
@@ -90,24 +90,24 @@ impl Worker {
                     Some(WorkerCommand::Probe { probing }) => probe_switch.set_probing(probing),
                     Some(other) => {
                         stop.reset();
-                        if tasks.send(Task::Command(other)).is_err() {
+                        if tasks.send(LeaderTask::Command(other)).is_err() {
                             break;
                         }
                     }
                 }
             }
             stop.stop(StopReason::Orphaned);
-            let _ = tasks.send(Task::End);
+            let _ = tasks.send(LeaderTask::End);
         });
     }
 
     /// Executes queued tasks one after the other until the supervisor is gone.
-    fn run_tasks(&self, tasks: &mpsc::Receiver<Task>, device: Option<u64>) -> io::Result<()> {
+    fn run_tasks(&self, tasks: &mpsc::Receiver<LeaderTask>, device: Option<u64>) -> io::Result<()> {
         for task in tasks {
             match task {
-                Task::Command(command) => self.handle_command(command)?,
-                Task::CreateSandbox => self.create_sandbox_for_probe(device),
-                Task::End => break,
+                LeaderTask::Command(command) => self.handle_command(command)?,
+                LeaderTask::CreateSandbox => self.create_sandbox_for_probe(device),
+                LeaderTask::End => break,
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 
-use super::state::{Task, Worker};
+use super::state::{LeaderTask, Worker};
 use crate::error::RunError;
 use crate::samplers::{Probe, file_system_changed};
 use crate::sandbox::Sandbox;
@@ -13,7 +13,7 @@ use crate::timed_fs::TimedFs;
 impl Worker {
     /// Starts the latency probe if the setup contains a probe plan. Returns the device number of the target's file
     /// system; `None` if no probe was started or the number is unknown.
-    pub fn start_probe(&self, tasks: mpsc::Sender<Task>) -> io::Result<Option<u64>> {
+    pub fn start_probe(&self, tasks: mpsc::Sender<LeaderTask>) -> io::Result<Option<u64>> {
         let Some(plan) = self.setup.probe.clone() else { return Ok(None) };
         let target = &self.setup.target;
         let device = device_of(&target.path, &self.untracked_fs()).ok();
@@ -27,7 +27,7 @@ impl Worker {
             reporter: Arc::clone(&self.reporter),
             device,
             // Sending fails only while the worker is exiting, which the probe can ignore.
-            request_sandbox: Box::new(move || drop(tasks.send(Task::CreateSandbox))),
+            request_sandbox: Box::new(move || drop(tasks.send(LeaderTask::CreateSandbox))),
         };
         probe.start()?;
         Ok(device)

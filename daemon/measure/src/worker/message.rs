@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::examination::TargetExamination;
-use crate::checks::freshness::{ClockOffset, FreshnessSession, MadeChange, Observation, WatchLimit};
+use crate::checks::freshness::{ClockOffset, FreshnessSession, MadeChange, WatchLimit, WatchedChange};
 use crate::checks::integrity::RangeElsewhere;
 use crate::sandbox::{CleanMode, CleanReport};
 use crate::selfcheck::Check;
@@ -262,7 +262,7 @@ pub enum FreshnessAnswer {
     /// The changes, in the order of the session.
     Made(Vec<MadeChange>),
     /// Observations of all changes, in the order of the session.
-    Watched(Vec<Observation>),
+    Watched(Vec<WatchedChange>),
     /// True for each change that the server still has.
     Confirmed(Vec<bool>),
     /// Difference of the clocks.

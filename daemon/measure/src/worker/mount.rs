@@ -9,7 +9,7 @@ use crate::error::RunError;
 use crate::parse::share_option;
 use crate::platform;
 use crate::sandbox::Sandbox;
-use longhaul_model::{Family, Mount, NegotiatedOptions, Operation};
+use longhaul_model::{Mount, NegotiatedOptions, Operation, ProtocolFamily};
 
 impl Worker {
     /// Finds the mount of the target and queries its negotiated options.
@@ -26,7 +26,7 @@ impl Worker {
 
     /// Adds the tag of the share to the options of a network mount, so that runs on another NAS are not pooled.
     fn with_share(&self, mut found: TargetMount) -> TargetMount {
-        let is_network = found.protocol.family() == Family::Network;
+        let is_network = found.protocol.family() == ProtocolFamily::Network;
         let option = share_option(&found.mount.source, &self.setup.machine).filter(|_| is_network);
         found.negotiated.extend(option);
         found
@@ -71,13 +71,13 @@ impl Worker {
         let is_there = |mount: &Mount| mount.point == known.point && mount.protocol.family() == family;
         match family {
             // The worker was started after the share had disappeared.
-            Family::Local => self.setup.is_on_share,
+            ProtocolFamily::Local => self.setup.is_on_share,
             _ => platform::mounts().is_ok_and(|mounts| !mounts.iter().any(is_there)),
         }
     }
 
     fn is_on_local_disk(&self) -> bool {
-        let is_local = |mount: &Mount| mount.protocol.family() == Family::Local;
+        let is_local = |mount: &Mount| mount.protocol.family() == ProtocolFamily::Local;
         let path = &self.setup.target.path;
         platform::mounts().is_ok_and(|mounts| Mount::for_path(&mounts, path).is_some_and(is_local))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::state::Worker;
 use crate::platform;
 use crate::workloads::Job;
-use longhaul_model::{Counters, Family};
+use longhaul_model::{Counters, ProtocolFamily};
 
 /// Number of small requests. More would not disturb a NAS, but delay the run on a slow network.
 const REQUESTS: usize = 6;
@@ -31,7 +31,7 @@ impl Worker {
     pub fn network(&self, job: &Job<'_>) -> Network {
         let mount = self.mount.borrow();
         let Some(mount) = mount.as_ref().map(|known| &known.mount) else { return Network::default() };
-        if mount.protocol.family() == Family::Local {
+        if mount.protocol.family() == ProtocolFamily::Local {
             return Network::default();
         }
         // Looked up here, because it is outside of all phases.

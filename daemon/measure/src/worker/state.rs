@@ -22,7 +22,7 @@ use crate::workloads::Catalog;
 use longhaul_model::{Phase, Progress};
 
 /// Task of the thread that leads runs.
-pub enum Task {
+pub enum LeaderTask {
     /// Execute a command of the supervisor.
     Command(WorkerCommand),
     /// Create a sandbox for the latency probe.

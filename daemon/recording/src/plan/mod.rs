@@ -32,7 +32,7 @@ use std::time::Duration;
 
 pub use action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
 pub use corpus::PlannedNode;
-pub use steps::{ReplayThread, Step, Steps, Wait};
+pub use steps::{ReplayStep, ReplayThread, Steps, Wait};
 
 use crate::Recording;
 
@@ -82,7 +82,7 @@ impl ReplayPlan {
 
     /// Returns the pauses of the thread with the longest ones together: no replay takes less time.
     pub fn pause_time(&self) -> Duration {
-        let pause = |step: Step<'_>| self.pauses.get(usize::from(step.pause)).copied().unwrap_or(0);
+        let pause = |step: ReplayStep<'_>| self.pauses.get(usize::from(step.pause)).copied().unwrap_or(0);
         let of_lane = |lane: &ReplayThread| lane.steps().map(pause).fold(0, u64::saturating_add);
         Duration::from_nanos(self.lanes.iter().map(of_lane).max().unwrap_or(0))
     }

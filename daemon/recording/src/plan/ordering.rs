@@ -2,7 +2,7 @@
 
 use super::action::{Opening, PlannedAction, Slot};
 use super::order::{Knowledge, Point, Resource, Use};
-use super::steps::{ReplayThread, Step};
+use super::steps::{ReplayStep, ReplayThread};
 use super::tree_state::{NameState, TreeState};
 use crate::NodeNumber;
 
@@ -35,7 +35,7 @@ impl Ordering {
     }
 
     /// Adds the waits of a step to its thread. `tree` is the state before it.
-    pub fn order(&mut self, lane: &mut ReplayThread, own: u32, step: &Step<'_>, tree: &TreeState<'_>) {
+    pub fn order(&mut self, lane: &mut ReplayThread, own: u32, step: &ReplayStep<'_>, tree: &TreeState<'_>) {
         let point = Point { lane: own, steps: lane.len() + 1 };
         let mut uses = Uses { ordering: self, point, tree };
         uses.of_action(step.action);

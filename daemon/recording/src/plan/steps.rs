@@ -17,7 +17,7 @@ pub struct Wait {
 
 /// A step of a replay thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step<'plan> {
+pub struct ReplayStep<'plan> {
     /// Class of the pause before the step, an index of [`ReplayPlan::pauses`](super::ReplayPlan::pauses).
     pub pause: u8,
     /// The work.
@@ -80,7 +80,7 @@ impl ReplayThread {
     }
 
     /// Adds a step, whose waits were added before.
-    pub(super) fn push(&mut self, step: Step<'static>) {
+    pub(super) fn push(&mut self, step: ReplayStep<'static>) {
         let (code, object) = self.pack(step.action);
         let answer = match step.expected {
             ActionResult::Done | ActionResult::Failed => 0,
@@ -336,10 +336,10 @@ impl<'plan> Steps<'plan> {
 }
 
 impl<'plan> Iterator for Steps<'plan> {
-    type Item = Step<'plan>;
+    type Item = ReplayStep<'plan>;
 
     #[inline]
-    fn next(&mut self) -> Option<Step<'plan>> {
+    fn next(&mut self) -> Option<ReplayStep<'plan>> {
         let packed = *self.lane.codes.get(self.step)?;
         let waits = self.waits();
         let action = self.unpack(Code::ALL[(packed & 0x1f) as usize], self.lane.objects[self.step]);
@@ -351,6 +351,6 @@ impl<'plan> Iterator for Steps<'plan> {
         };
         let pause = self.lane.pauses[self.step];
         self.step += 1;
-        Some(Step { pause, action, expected, folder, waits })
+        Some(ReplayStep { pause, action, expected, folder, waits })
     }
 }

@@ -17,14 +17,14 @@ const FIXED: &str = "fixed";
 
 /// A configuration file: its path for messages, and its text.
 #[derive(Debug, Clone, Copy)]
-pub struct Layer<'a> {
+pub struct ConfigLayer<'a> {
     /// Path of the file.
     pub path: &'a Path,
     /// Its content.
     pub text: &'a str,
 }
 
-impl Layer<'_> {
+impl ConfigLayer<'_> {
     /// Returns the line of a byte offset, starting at 1.
     fn line(&self, offset: usize) -> usize {
         1 + self.text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
@@ -72,14 +72,14 @@ pub struct Combined<'a> {
 /// Both files. The administrator's text is preceded by as many bytes as the user's file has, so that an offset in the
 /// combined settings tells from which file a value comes.
 pub struct Layers<'a> {
-    user: Layer<'a>,
-    managed: Layer<'a>,
+    user: ConfigLayer<'a>,
+    managed: ConfigLayer<'a>,
     shifted: String,
 }
 
 impl<'a> Layers<'a> {
     /// Prepares both files for [`Self::combine`].
-    pub fn new(user: Layer<'a>, managed: Layer<'a>) -> Self {
+    pub fn new(user: ConfigLayer<'a>, managed: ConfigLayer<'a>) -> Self {
         let shifted = format!("{}{}", "\n".repeat(user.text.len() + 1), managed.text);
         Self { user, managed, shifted }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use longhaul_measure::small_file;
 use serde::Deserialize;
 
-use super::layers::{FixedSetting, IgnoredSetting, Layer, Layers};
+use super::layers::{ConfigLayer, FixedSetting, IgnoredSetting, Layers};
 use super::managed::ManagedFile;
 use super::value::InvalidValue;
 use super::{Config, ConfigError, ConfigFile, with_nearest_key};
@@ -143,8 +143,10 @@ impl ConfigLoader {
     /// If the file cannot be read or is not TOML, or if it could have been changed by others.
     pub fn managed_settings(&self) -> Result<ManagedSettings, ConfigError> {
         let Some(text) = self.managed.read()? else { return Ok(ManagedSettings::default()) };
-        let (user, managed) =
-            (Layer { path: Path::new(""), text: "" }, Layer { path: &self.managed.path, text: &text });
+        let (user, managed) = (
+            ConfigLayer { path: Path::new(""), text: "" },
+            ConfigLayer { path: &self.managed.path, text: &text },
+        );
         let layers = Layers::new(user, managed);
         Ok(ManagedSettings {
             path: self.managed.path.clone(),
@@ -162,8 +164,8 @@ impl ConfigLoader {
         match self.managed.read()? {
             None => Config::parse(text, path),
             Some(managed) => {
-                let managed = Layer { path: &self.managed.path, text: &managed };
-                parse_layers(&Layers::new(Layer { path, text }, managed), &self.managed.path)
+                let managed = ConfigLayer { path: &self.managed.path, text: &managed };
+                parse_layers(&Layers::new(ConfigLayer { path, text }, managed), &self.managed.path)
             }
         }
     }

@@ -36,7 +36,7 @@ use nas::FileNas;
 use notify::FileNotify;
 use recording::FileRecording;
 use sampling::FileSampling;
-pub use sampling::Sampling;
+pub use sampling::SamplingSettings;
 pub use schedule::{Design, LOG_LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
 use telemetry::{FileTelemetry, parse_absolute_path};
@@ -70,7 +70,7 @@ pub struct Config {
     /// Schedule of the rounds that the background service runs.
     pub schedule: Schedule,
     /// Settings of passive sampling between and during rounds.
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
     /// Settings of the dashboard and of the API that controls the service.
     pub web: Web,
     /// Settings of the service's log file.
@@ -115,7 +115,7 @@ impl Default for Config {
             settings: Settings::default(),
             analysis: AnalysisConfig::default(),
             schedule: Schedule::default(),
-            sampling: Sampling::default(),
+            sampling: SamplingSettings::default(),
             web: Web::default(),
             log: Log::default(),
             telemetry: longhaul_telemetry::settings::TelemetryConfig::default(),

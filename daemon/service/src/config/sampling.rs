@@ -9,7 +9,7 @@ use super::value::{InvalidValue, in_range};
 
 /// Settings of passive sampling between and during rounds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sampling {
+pub struct SamplingSettings {
     /// Policy for when the latency probe may access a target.
     pub probe_policy: ProbePolicy,
     /// Interval between two requests of the latency probe.
@@ -20,7 +20,7 @@ pub struct Sampling {
     pub counter_interval: Option<Duration>,
 }
 
-impl Default for Sampling {
+impl Default for SamplingSettings {
     fn default() -> Self {
         Self {
             probe_policy: ProbePolicy::default(),
@@ -31,7 +31,7 @@ impl Default for Sampling {
     }
 }
 
-impl Sampling {
+impl SamplingSettings {
     /// Returns the requests that the latency probe sends in rotation.
     pub fn probe_kinds(&self) -> Vec<ProbeKind> {
         ProbeKind::ALL.into_iter().filter(|kind| self.probe_writes || *kind != ProbeKind::WriteSync).collect()
@@ -49,15 +49,15 @@ pub(super) struct FileSampling {
 }
 
 impl FileSampling {
-    pub(super) fn validate(self) -> Result<Sampling, InvalidValue> {
-        let default = Sampling::default();
+    pub(super) fn validate(self) -> Result<SamplingSettings, InvalidValue> {
+        let default = SamplingSettings::default();
         let counters_every =
             match in_range(self.counter_interval_seconds, "counter-interval-seconds", 0..=3_600)? {
                 Some(0) => None,
                 Some(seconds) => Some(Duration::from_secs(seconds)),
                 None => default.counter_interval,
             };
-        Ok(Sampling {
+        Ok(SamplingSettings {
             probe_policy: self.probe_when.unwrap_or_default(),
             probe_interval: in_range(self.probe_interval_seconds, "probe-interval-seconds", 1..=3_600)?
                 .map_or(default.probe_interval, Duration::from_secs),

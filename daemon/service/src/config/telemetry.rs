@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use longhaul_model::time::DAY;
 use longhaul_telemetry::endpoint;
-use longhaul_telemetry::environment::{Compression, Environment, OtlpProtocol};
+use longhaul_telemetry::environment::{Compression, EnvironmentVariables, OtlpProtocol};
 use longhaul_telemetry::metrics::Temporality;
 use longhaul_telemetry::settings::TelemetryConfig;
 use serde::Deserialize;
@@ -71,8 +71,8 @@ impl FileTelemetry {
 impl Config {
     /// Returns the environment variables that the telemetry of this configuration may use. If the administrator sets anything
     /// about telemetry, the standard variables, which otherwise override the configuration, are left out.
-    pub fn telemetry_environment(&self) -> Environment {
-        let all = Environment::from_process();
+    pub fn telemetry_environment(&self) -> EnvironmentVariables {
+        let all = EnvironmentVariables::from_process();
         if self.managed.touches("telemetry") { all.without_standard_variables() } else { all }
     }
 }

@@ -12,7 +12,7 @@ const MAX_GAP: Duration = Duration::from_secs(120);
 
 /// Knowledge about a condition at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Observation {
+pub enum ConditionState {
     /// It holds, since this time as far as known.
     Holds(Timestamp),
     /// It does not hold.
@@ -23,7 +23,7 @@ pub enum Observation {
 
 /// A change to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ConditionChange {
     /// The condition has lasted since this time.
     Began(Timestamp),
     /// The condition that began at this time is over.
@@ -66,14 +66,19 @@ impl<K: Ord + Clone> Conditions<K> {
     }
 
     /// Takes an observation. Returns the change to report.
-    pub fn observe(&mut self, key: &K, observation: Observation, observed: ObservedAt) -> Option<Change> {
+    pub fn observe(
+        &mut self,
+        key: &K,
+        observation: ConditionState,
+        observed: ObservedAt,
+    ) -> Option<ConditionChange> {
         let ObservedAt { now, delay } = observed;
         match observation {
-            Observation::Unknown => {
+            ConditionState::Unknown => {
                 self.known.get_mut(key)?.observed = now;
                 None
             }
-            Observation::Holds(since) => {
+            ConditionState::Holds(since) => {
                 let new = Condition {
                     since: since.min(now),
                     observed: now,
@@ -88,9 +93,9 @@ impl<K: Ord + Clone> Conditions<K> {
                 condition.absent_since = None;
                 let is_due = !condition.is_reported && now.since(condition.since) >= delay;
                 condition.is_reported |= is_due;
-                is_due.then_some(Change::Began(condition.since))
+                is_due.then_some(ConditionChange::Began(condition.since))
             }
-            Observation::Absent => {
+            ConditionState::Absent => {
                 let condition = self.known.get_mut(key)?;
                 let absent_since = *condition.absent_since.get_or_insert(now);
                 let has_lasted = now.since(absent_since) >= delay.min(MAX_END_DELAY);
@@ -98,7 +103,7 @@ impl<K: Ord + Clone> Conditions<K> {
                     return None;
                 }
                 let ended = self.known.remove(key)?;
-                ended.is_reported.then_some(Change::Ended(ended.since))
+                ended.is_reported.then_some(ConditionChange::Ended(ended.since))
             }
         }
     }
@@ -128,10 +133,10 @@ mod tests {
     fn condition_is_reported_once_after_the_delay() {
         let mut conditions = Conditions::default();
         let mut observe =
-            |seconds| conditions.observe(&"smb", Observation::Holds(at(seconds)), observed(seconds));
+            |seconds| conditions.observe(&"smb", ConditionState::Holds(at(seconds)), observed(seconds));
         (0..600).step_by(100).for_each(|seconds| assert_eq!(observe(seconds), None));
         assert_eq!(observe(599), None);
-        assert_eq!(observe(600), Some(Change::Began(at(0))));
+        assert_eq!(observe(600), Some(ConditionChange::Began(at(0))));
         assert_eq!(observe(6000), None);
     }
 
@@ -140,41 +145,41 @@ mod tests {
     fn time_asleep_does_not_count() {
         let mut conditions = Conditions::default();
         let mut observe =
-            |seconds| conditions.observe(&"smb", Observation::Holds(at(seconds)), observed(seconds));
+            |seconds| conditions.observe(&"smb", ConditionState::Holds(at(seconds)), observed(seconds));
         assert_eq!([observe(0), observe(30), observe(28_800)], [None; 3]);
         let later = (28_900..29_500).step_by(100).find_map(&mut observe);
-        assert_eq!(later, Some(Change::Began(at(28_800))));
+        assert_eq!(later, Some(ConditionChange::Began(at(28_800))));
     }
 
     #[test]
     fn end_is_reported_only_after_it_has_lasted() {
         let mut conditions = Conditions::default();
         conditions.restore("smb", at(0));
-        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(700)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(710)), observed(710)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(720)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Unknown, observed(800)), None);
-        let ended = conditions.observe(&"smb", Observation::Absent, observed(801));
-        assert_eq!(ended, Some(Change::Ended(at(0))));
-        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(900)), None);
+        assert_eq!(conditions.observe(&"smb", ConditionState::Absent, observed(700)), None);
+        assert_eq!(conditions.observe(&"smb", ConditionState::Holds(at(710)), observed(710)), None);
+        assert_eq!(conditions.observe(&"smb", ConditionState::Absent, observed(720)), None);
+        assert_eq!(conditions.observe(&"smb", ConditionState::Unknown, observed(800)), None);
+        let ended = conditions.observe(&"smb", ConditionState::Absent, observed(801));
+        assert_eq!(ended, Some(ConditionChange::Ended(at(0))));
+        assert_eq!(conditions.observe(&"smb", ConditionState::Absent, observed(900)), None);
     }
 
     #[test]
     fn short_condition_is_never_reported() {
         let mut conditions = Conditions::default();
-        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(0)), observed(0)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(300)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(700)), observed(700)), None);
+        assert_eq!(conditions.observe(&"smb", ConditionState::Holds(at(0)), observed(0)), None);
+        assert_eq!(conditions.observe(&"smb", ConditionState::Absent, observed(300)), None);
+        assert_eq!(conditions.observe(&"smb", ConditionState::Holds(at(700)), observed(700)), None);
     }
 
     #[test]
     fn start_in_the_future_counts_from_now() {
         let mut conditions = Conditions::default();
-        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(9_999)), observed(0)), None);
+        assert_eq!(conditions.observe(&"smb", ConditionState::Holds(at(9_999)), observed(0)), None);
         (100..600).step_by(100).for_each(|seconds| {
-            assert_eq!(conditions.observe(&"smb", Observation::Unknown, observed(seconds)), None);
+            assert_eq!(conditions.observe(&"smb", ConditionState::Unknown, observed(seconds)), None);
         });
-        let reported = conditions.observe(&"smb", Observation::Holds(at(9_999)), observed(600));
-        assert_eq!(reported, Some(Change::Began(at(0))));
+        let reported = conditions.observe(&"smb", ConditionState::Holds(at(9_999)), observed(600));
+        assert_eq!(reported, Some(ConditionChange::Began(at(0))));
     }
 }

@@ -18,7 +18,7 @@ const MAX_NOTIFICATIONS: usize = 20;
 
 /// Next step for a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum NextDelivery {
     /// Nothing waits.
     Idle,
     /// Everything is held back until this time.
@@ -30,20 +30,25 @@ pub enum Step {
 /// Decides what to do with the notifications that wait, oldest first. `sent` are the times of the last messages.
 ///
 /// All that waits is sent as one message, except that the report of a week is a message of its own.
-pub fn next_step(pending: &[QueuedNotification], sent: &[Timestamp], now: &Zoned, rules: &Rules) -> Step {
-    let Some(first) = pending.first() else { return Step::Idle };
+pub fn next_step(
+    pending: &[QueuedNotification],
+    sent: &[Timestamp],
+    now: &Zoned,
+    rules: &Rules,
+) -> NextDelivery {
+    let Some(first) = pending.first() else { return NextDelivery::Idle };
     if let Some(end) = rules.quiet_hours.and_then(|hours| hours.end(now)) {
-        return Step::Hold(end);
+        return NextDelivery::Hold(end);
     }
     if let Some(end) = limited_until(sent, Timestamp::from_us(now.timestamp().as_microsecond()), rules) {
-        return Step::Hold(end);
+        return NextDelivery::Hold(end);
     }
     let is_digest = |queued: &&QueuedNotification| queued.notification.kind == NotificationKind::Digest;
     if is_digest(&first) {
-        return Step::Send(vec![first.clone()]);
+        return NextDelivery::Send(vec![first.clone()]);
     }
     let others = pending.iter().filter(|queued| !is_digest(queued));
-    Step::Send(others.take(MAX_NOTIFICATIONS).cloned().collect())
+    NextDelivery::Send(others.take(MAX_NOTIFICATIONS).cloned().collect())
 }
 
 /// Returns the time until which the limit of messages an hour is reached. Times in the future are those of a wrong clock.
@@ -89,9 +94,9 @@ mod tests {
         let back = queued(3, NotificationKind::TargetBack);
         let (now, rules) = (zoned("2026-11-25T12:00"), Rules::default());
         let step = next_step(&[down.clone(), digest.clone(), back.clone()], &[], &now, &rules);
-        assert_eq!(step, Step::Send(vec![down, back.clone()]));
-        assert_eq!(next_step(&[digest.clone(), back], &[], &now, &rules), Step::Send(vec![digest]));
-        assert_eq!(next_step(&[], &[], &now, &rules), Step::Idle);
+        assert_eq!(step, NextDelivery::Send(vec![down, back.clone()]));
+        assert_eq!(next_step(&[digest.clone(), back], &[], &now, &rules), NextDelivery::Send(vec![digest]));
+        assert_eq!(next_step(&[], &[], &now, &rules), NextDelivery::Idle);
     }
 
     #[test]
@@ -99,9 +104,9 @@ mod tests {
         let rules = Rules { quiet_hours: Some(QuietHours { from: 1320, to: 420 }), ..Rules::default() };
         let pending = [queued(1, NotificationKind::CannotMeasure)];
         let step = next_step(&pending, &[], &zoned("2026-11-25T23:00"), &rules);
-        assert_eq!(step, Step::Hold(us(&zoned("2026-11-26T07:00"))));
+        assert_eq!(step, NextDelivery::Hold(us(&zoned("2026-11-26T07:00"))));
         let morning = next_step(&pending, &[], &zoned("2026-11-26T07:00"), &rules);
-        assert_eq!(morning, Step::Send(pending.to_vec()));
+        assert_eq!(morning, NextDelivery::Send(pending.to_vec()));
     }
 
     #[test]
@@ -110,11 +115,11 @@ mod tests {
         let pending = [queued(1, NotificationKind::TargetDown)];
         let sent = [us(&zoned("2026-11-25T11:10")), us(&zoned("2026-11-25T11:40"))];
         let step = next_step(&pending, &sent, &zoned("2026-11-25T12:00"), &rules);
-        assert_eq!(step, Step::Hold(us(&zoned("2026-11-25T12:10"))));
+        assert_eq!(step, NextDelivery::Hold(us(&zoned("2026-11-25T12:10"))));
         let later = next_step(&pending, &sent, &zoned("2026-11-25T12:10"), &rules);
-        assert_eq!(later, Step::Send(pending.to_vec()));
+        assert_eq!(later, NextDelivery::Send(pending.to_vec()));
         let before_a_clock_step = next_step(&pending, &sent, &zoned("2026-11-25T10:00"), &rules);
-        assert_eq!(before_a_clock_step, Step::Send(pending.to_vec()));
+        assert_eq!(before_a_clock_step, NextDelivery::Send(pending.to_vec()));
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use longhaul_model::status::{LastRound, State, Status, TargetState, TargetStatus
 use longhaul_model::time::DAY;
 use longhaul_model::{DownReason, MeasuringProblem, NotificationEvent, RoundStatus, TargetName, Timestamp};
 
-use super::conditions::{Change, Conditions, Observation, ObservedAt};
+use super::conditions::{ConditionChange, ConditionState, Conditions, ObservedAt};
 use super::occurrence::Occurrence;
 use super::settings::Rules;
 
@@ -64,11 +64,11 @@ impl Tracker {
         let change = self.targets.observe(&target.name, observation, observed)?;
         let (name, key) = (target.name.clone(), format!("{TARGET_PREFIX}{}", target.name));
         Some(match change {
-            Change::Began(since) => {
+            ConditionChange::Began(since) => {
                 let event = NotificationEvent::TargetDown { target: name, reason, since };
                 Occurrence::reported(event, &key, since.as_us().to_string())
             }
-            Change::Ended(since) => {
+            ConditionChange::Ended(since) => {
                 let event = NotificationEvent::TargetBack { target: name, since };
                 Occurrence::ended(event, &key, &since.as_us().to_string())
             }
@@ -85,11 +85,11 @@ impl Tracker {
             let change = self.problems.observe(&problem, observation, observed)?;
             let key = format!("{PROBLEM_PREFIX}{}", problem.name());
             Some(match change {
-                Change::Began(since) => {
+                ConditionChange::Began(since) => {
                     let event = NotificationEvent::CannotMeasure { problem, since };
                     Occurrence::reported(event, &key, since.as_us().to_string())
                 }
-                Change::Ended(since) => {
+                ConditionChange::Ended(since) => {
                     let event = NotificationEvent::MeasuringAgain { problem, since };
                     Occurrence::ended(event, &key, &since.as_us().to_string())
                 }
@@ -99,7 +99,7 @@ impl Tracker {
     }
 
     /// Returns whether no round was completed for a day, though rounds are wanted.
-    fn no_rounds(&mut self, status: &Status) -> Observation {
+    fn no_rounds(&mut self, status: &Status) -> ConditionState {
         let completed =
             status.last_round.as_ref().filter(|round| is_completed(round)).map(|round| round.ended_us);
         let mut last =
@@ -111,8 +111,8 @@ impl Tracker {
         }
         self.last_measured = Some(last);
         match is_wanted && status.now_us.since(last) >= DAY {
-            true => Observation::Holds(last),
-            false => Observation::Absent,
+            true => ConditionState::Holds(last),
+            false => ConditionState::Absent,
         }
     }
 }
@@ -124,7 +124,7 @@ pub fn can_measure(status: &Status) -> bool {
         State::SafeMode | State::Stopping => false,
     };
     let problems = [MeasuringProblem::NotStored, MeasuringProblem::DatabaseLost];
-    is_running && problems.iter().all(|problem| problem_condition(*problem, status) == Observation::Absent)
+    is_running && problems.iter().all(|problem| problem_condition(*problem, status) == ConditionState::Absent)
 }
 
 fn is_completed(round: &LastRound) -> bool {
@@ -134,30 +134,32 @@ fn is_completed(round: &LastRound) -> bool {
     }
 }
 
-fn target_condition(target: &TargetStatus, status: &Status) -> (DownReason, Observation) {
+fn target_condition(target: &TargetStatus, status: &Status) -> (DownReason, ConditionState) {
     let stall = status.stalls.iter().find(|stall| stall.target == target.name && stall.ended_us.is_none());
     match (&target.state, stall) {
-        (TargetState::Hung { since_us, .. }, _) => (DownReason::Hung, Observation::Holds(*since_us)),
+        (TargetState::Hung { since_us, .. }, _) => (DownReason::Hung, ConditionState::Holds(*since_us)),
         // During a pause shares may be unmounted on purpose.
         (TargetState::Unavailable { is_now: true, .. }, _)
             if matches!(status.state, State::Paused { .. }) =>
         {
-            (DownReason::Unavailable, Observation::Unknown)
+            (DownReason::Unavailable, ConditionState::Unknown)
         }
-        (TargetState::Unavailable { .. }, _) => (DownReason::Unavailable, Observation::Holds(status.now_us)),
-        (TargetState::Blocked { .. }, _) => (DownReason::Blocked, Observation::Holds(status.now_us)),
-        (_, Some(stall)) => (DownReason::Hung, Observation::Holds(stall.started_us)),
-        (TargetState::Measuring { .. }, None) => (DownReason::Hung, Observation::Unknown),
-        (TargetState::Waiting { .. }, None) => (DownReason::Hung, Observation::Absent),
+        (TargetState::Unavailable { .. }, _) => {
+            (DownReason::Unavailable, ConditionState::Holds(status.now_us))
+        }
+        (TargetState::Blocked { .. }, _) => (DownReason::Blocked, ConditionState::Holds(status.now_us)),
+        (_, Some(stall)) => (DownReason::Hung, ConditionState::Holds(stall.started_us)),
+        (TargetState::Measuring { .. }, None) => (DownReason::Hung, ConditionState::Unknown),
+        (TargetState::Waiting { .. }, None) => (DownReason::Hung, ConditionState::Absent),
     }
 }
 
-fn problem_condition(problem: MeasuringProblem, status: &Status) -> Observation {
+fn problem_condition(problem: MeasuringProblem, status: &Status) -> ConditionState {
     if problem == MeasuringProblem::SafeMode && status.state == State::SafeMode {
-        return Observation::Holds(status.started_us);
+        return ConditionState::Holds(status.started_us);
     }
     let raised = status.problems.iter().find(|raised| raised.code == problem.name());
-    raised.map_or(Observation::Absent, |raised| Observation::Holds(raised.since_us))
+    raised.map_or(ConditionState::Absent, |raised| ConditionState::Holds(raised.since_us))
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use longhaul_model::{
     CounterScope, CounterSource, LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeKind, ProbeSample,
-    ProbeStep, Step, TargetName, Timestamp, Traffic, TrafficStep,
+    ProbeStep, Resolution, TargetName, Timestamp, Traffic, TrafficStep,
 };
 use longhaul_store::Samples;
 
 /// Length of the time steps that samples are merged into: the finest step that is stored.
-const STEP: Step = Step::FiveMinutes;
+const STEP: Resolution = Resolution::FiveMinutes;
 
 type ProbeKey = (TargetName, Timestamp, ProbeKind, LoadContext);
 type TrafficKey = (Timestamp, (Option<TargetName>, CounterSource, CounterScope));

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use longhaul_measure::samplers::MeteredTraffic;
 use longhaul_model::{
-    CounterScope, CounterSource, ProbeKind, ProbeSample, RequestCounts, RequestKind, Step, TargetName,
+    CounterScope, CounterSource, ProbeKind, ProbeSample, RequestCounts, RequestKind, Resolution, TargetName,
     Timestamp, UsageStep,
 };
 
 /// Step of time in which usage is stored.
-const STEP: Step = Step::Hour;
+const STEP: Resolution = Resolution::Hour;
 
 /// Time after which a sample of the probe has arrived.
 const MAX_SAMPLE_DELAY: Duration = Duration::from_secs(300);

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::examination::Examination;
 use super::sampling::SamplingView;
 use super::scheduler::MAX_WAIT;
-use super::task::{ExaminationJob, Task};
+use super::task::{ExaminationJob, RunningTask};
 use super::workers::TargetAccess;
 use super::{ExitReason, Service};
 use crate::clock::ClockReading;
@@ -79,9 +79,9 @@ impl Service {
     /// Takes a command. Most are carried out between two tasks, by [`Self::handle_commands`].
     fn on_command(&mut self, command: Command) {
         match command {
-            Command::Stop => self.task.iter().for_each(Task::stop),
+            Command::Stop => self.task.iter().for_each(RunningTask::stop),
             Command::SetPause(pause) => {
-                if let (Pause::On | Pause::Until(_), Some(Task::Round(round))) = (pause, &self.task) {
+                if let (Pause::On | Pause::Until(_), Some(RunningTask::Round(round))) = (pause, &self.task) {
                     round.stop.request(RoundStop::CutShort("paused: paused by the user".to_owned()));
                 }
                 self.commands.pause = Some(pause);
@@ -157,13 +157,13 @@ impl Service {
             workers.iter_mut().for_each(|worker| self.target_access().apply_to(worker));
             let (notify, nas) = (self.config.notify.clone(), self.config.nas.clone());
             let job = ExaminationJob { workers, notify, nas, events: self.handle.events().sender() };
-            self.task = Some(Task::Examination(job.start(reply, snapshot)));
+            self.task = Some(RunningTask::Examination(job.start(reply, snapshot)));
         }
     }
 
     fn finish_examination(&mut self, end: ExaminationEnd) {
         self.workers.put_back(end.workers);
-        let Some(Task::Examination(task)) = self.task.take() else { return };
+        let Some(RunningTask::Examination(task)) = self.task.take() else { return };
         let examination = Examination {
             now: self.clock.now(),
             snapshot: &task.snapshot,
@@ -220,7 +220,7 @@ impl Service {
     /// Samples once a second during a round, and stops the round if it must yield to a user. Returns the time until
     /// the next step.
     fn follow_task(&mut self) -> Duration {
-        let Some(Task::Round(round)) = &mut self.task else { return MAX_WAIT };
+        let Some(RunningTask::Round(round)) = &mut self.task else { return MAX_WAIT };
         let elapsed = round.last_sample.map_or(COLLECT_INTERVAL, |last| last.elapsed());
         if elapsed < COLLECT_INTERVAL {
             return COLLECT_INTERVAL - elapsed;
@@ -238,12 +238,12 @@ impl Service {
     /// Voids the round in progress if the mount of one of its targets has changed. Between rounds, [`Self::advance`]
     /// records changes.
     fn stop_round_on_mount_change(&mut self) {
-        if !matches!(self.task, Some(Task::Round(_))) {
+        if !matches!(self.task, Some(RunningTask::Round(_))) {
             return;
         }
         let table = self.mount_table();
         for change in self.mounts.update(&self.config.targets, &table) {
-            if let Some(Task::Round(round)) = &self.task
+            if let Some(RunningTask::Round(round)) = &self.task
                 && round.targets.contains(&change.target)
             {
                 let (target, kind) = (&change.target, change.kind);

@@ -39,7 +39,7 @@ use self::sampling::{Sampling, SamplingView, probe_plan};
 use self::scheduler::Scheduler;
 use self::status_publisher::{StatusPublisher, StatusView};
 use self::target_history::TargetHistory;
-use self::task::Task;
+use self::task::RunningTask;
 use self::upgrade::Upgrade;
 use self::workers::{TargetAccess, Workers};
 use crate::clock::{Clock, ClockReading};
@@ -121,7 +121,7 @@ pub struct Service {
     /// Events that could not be stored yet, as on a full disk: a pause must outlast a restart.
     unstored: Vec<Event>,
     /// The round or examination in progress, which has the workers.
-    task: Option<Task>,
+    task: Option<RunningTask>,
 }
 
 /// Commands that wait for the end of a task. A later command replaces an earlier one of its kind.

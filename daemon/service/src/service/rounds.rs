@@ -9,7 +9,7 @@ use longhaul_store::{NewRound, PlannedRun, RoundStatus};
 use super::Service;
 use super::admission::RoundFacts;
 use super::scheduler::{MAX_WAIT, MissedSlots, NextAction};
-use super::task::{RoundJob, Task};
+use super::task::{RoundJob, RunningTask};
 use crate::clock::ClockReading;
 use crate::command::Command;
 use crate::event::RoundEnd;
@@ -122,7 +122,7 @@ impl Service {
             measures_freshness: self.config.schedule.freshness,
             span,
         };
-        self.task = Some(Task::Round(job.start()));
+        self.task = Some(RunningTask::Round(job.start()));
     }
 
     fn round_tasks(&self) -> RoundTasks {
@@ -140,7 +140,7 @@ impl Service {
     pub(super) fn finish_round(&mut self, end: RoundEnd) {
         self.handle.end_round();
         self.workers.put_back(end.workers);
-        let Some(Task::Round(task)) = self.task.take() else { return };
+        let Some(RunningTask::Round(task)) = self.task.take() else { return };
         let _slot = task.span.enter();
         self.record_hung_targets();
         let now = self.clock.now();

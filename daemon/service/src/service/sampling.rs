@@ -9,7 +9,7 @@ use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
 use longhaul_model::time::DAY;
 use longhaul_model::{
-    Event, Family, Hint, Mount, ProbeMode, ProbePlan, ProbePolicy, Stall, Target, TargetName,
+    Event, Hint, Mount, ProbeMode, ProbePlan, ProbePolicy, ProtocolFamily, Stall, Target, TargetName,
 };
 use longhaul_store::Samples;
 use serde_json::json;
@@ -138,7 +138,7 @@ impl Sampling {
 
     /// Returns whether a target is probed, or is a share that a user works on.
     fn is_active(&self, target: &Target, view: SamplingView<'_>) -> bool {
-        let is_local = |mount: &Mount| mount.protocol.family() == Family::Local;
+        let is_local = |mount: &Mount| mount.protocol.family() == ProtocolFamily::Local;
         let is_share = !view.mounts.mount(&target.name).is_some_and(is_local);
         let is_in_use = is_share && self.sampler.is_in_use(&target.name, &view.now);
         is_in_use || self.probe_mode(target, view) == ProbeMode::On
@@ -195,8 +195,10 @@ impl Sampling {
     fn probe_mode(&self, target: &Target, view: SamplingView<'_>) -> ProbeMode {
         let is_awake = |mount: &Mount| match mount.protocol.family() {
             // A rotating local disk may have spun down, and a request would wake it up.
-            Family::Local => platform::is_rotational(mount) == Some(false),
-            Family::Network | Family::Fuse | Family::Other => self.sampler.is_in_use(&target.name, &view.now),
+            ProtocolFamily::Local => platform::is_rotational(mount) == Some(false),
+            ProtocolFamily::Network | ProtocolFamily::Fuse | ProtocolFamily::Other => {
+                self.sampler.is_in_use(&target.name, &view.now)
+            }
         };
         match view.config.sampling.probe_policy {
             _ if view.is_paused => ProbeMode::DuringRuns,

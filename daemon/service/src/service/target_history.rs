@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use longhaul_measure::worker::FailureReport;
-use longhaul_model::{Family, Outcome, Target, TargetName};
+use longhaul_model::{Outcome, ProtocolFamily, Target, TargetName};
 use longhaul_store::{RunFilter, StoredRun};
 
 use crate::database::Database;
@@ -18,7 +18,7 @@ const RECENT_RUNS: u32 = 16;
 pub(super) struct TargetHistory {
     recent_runs: BTreeMap<TargetName, RecentRuns>,
     /// File system family of each target when it was last measured.
-    last_families: BTreeMap<TargetName, Family>,
+    last_families: BTreeMap<TargetName, ProtocolFamily>,
 }
 
 impl TargetHistory {
@@ -67,7 +67,7 @@ impl TargetHistory {
     }
 
     /// Returns the file system family of a target when it was last measured. `None`: it was not measured yet.
-    pub(super) fn last_family(&self, name: &TargetName) -> Option<Family> {
+    pub(super) fn last_family(&self, name: &TargetName) -> Option<ProtocolFamily> {
         self.last_families.get(name).copied()
     }
 }
@@ -133,7 +133,8 @@ fn problem_state(stored: &StoredRun) -> Option<TargetState> {
 /// Explains a refused access: on macOS, privacy settings refuse with EPERM
 /// (docs/macos.md#launch-agent-and-privacy). EACCES has other causes, which the message names.
 fn blocked_text(stored: &StoredRun, error: &str, message: &str) -> String {
-    let is_network = stored.run.protocol.as_ref().is_none_or(|protocol| protocol.family() == Family::Network);
+    let is_network =
+        stored.run.protocol.as_ref().is_none_or(|protocol| protocol.family() == ProtocolFamily::Network);
     let is_mac = stored.run.conditions.system.as_deref().is_some_and(|system| system.starts_with("macOS"));
     if is_network && is_mac && error == "EPERM" {
         return format!(

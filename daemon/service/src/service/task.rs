@@ -34,7 +34,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 const CHECK_STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A task in progress, as the service's loop sees it.
-pub(super) enum Task {
+pub(super) enum RunningTask {
     /// A round.
     Round(RoundTask),
     /// The checks of `longhaul doctor`.
@@ -64,7 +64,7 @@ pub(super) struct ExaminationTask {
     pub(super) snapshot: MachineSnapshot,
 }
 
-impl Task {
+impl RunningTask {
     /// Stops the task because the service stops.
     pub(super) fn stop(&self) {
         match self {

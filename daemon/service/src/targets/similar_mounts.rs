@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use longhaul_measure::parse::{percent_decode, server_name};
-use longhaul_model::{Family, Mount};
+use longhaul_model::{Mount, ProtocolFamily};
 
 /// The similarity of two mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,8 +51,8 @@ fn similarity(a: &Mount, b: &Mount) -> Option<MountSimilarity> {
 
 fn is_remote(mount: &Mount) -> bool {
     match mount.protocol.family() {
-        Family::Network | Family::Fuse => true,
-        Family::Local | Family::Other => false,
+        ProtocolFamily::Network | ProtocolFamily::Fuse => true,
+        ProtocolFamily::Local | ProtocolFamily::Other => false,
     }
 }
 

@@ -20,7 +20,7 @@ use longhaul_model::{
 };
 use longhaul_service::clock::{Clock, ClockReading};
 use longhaul_service::command::Command;
-use longhaul_service::config::{Config, Sampling, Schedule};
+use longhaul_service::config::{Config, SamplingSettings, Schedule};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::host::Host;
 use longhaul_service::program_file::ProgramFile;
@@ -192,7 +192,10 @@ impl Simulation {
             utc_offset_seconds: 3600,
         };
         // Counters are read every five minutes only, so that weeks pass in seconds.
-        let sampling = Sampling { counter_interval: Some(Duration::from_secs(300)), ..Sampling::default() };
+        let sampling = SamplingSettings {
+            counter_interval: Some(Duration::from_secs(300)),
+            ..SamplingSettings::default()
+        };
         // The scripted workers touch no files.
         let schedule = Schedule { freshness: false, ..Schedule::default() };
         let config = Config { targets, sampling, schedule, ..Config::default() };

@@ -6,7 +6,7 @@ use longhaul_model::Histogram;
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
     CounterScope, CounterSource, LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeKind, ProbeStep,
-    RequestCounts, RequestKind, Stall, Step, Target, Timestamp, Traffic, TrafficStep, UsageStep,
+    RequestCounts, RequestKind, Resolution, Stall, Target, Timestamp, Traffic, TrafficStep, UsageStep,
 };
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ fn samples(now: Timestamp) -> Samples {
     Samples { targets: vec![target()], now, ..Samples::default() }
 }
 
-fn filter(step: Step, since: Timestamp) -> SampleFilter {
+fn filter(step: Resolution, since: Timestamp) -> SampleFilter {
     SampleFilter { target: None, kind: None, step, since, until: Timestamp::MAX }
 }
 
@@ -88,12 +88,12 @@ fn late_samples_are_merged_into_their_step() {
         writer.add_samples(Samples { probes, ..samples(NOON) }).unwrap();
     }
     let reader = db.reader();
-    let five = reader.probe_steps(&filter(Step::FiveMinutes, NOON)).unwrap();
+    let five = reader.probe_steps(&filter(Resolution::FiveMinutes, NOON)).unwrap();
     let mut expected = Histogram::new();
     [1_000_000, 2_000_000, 40_000_000_000, 3_000_000].into_iter().for_each(|ns| expected.record(ns));
     assert_eq!((five.len(), five[0].at_us, five[0].timeouts), (2, NOON, 1));
     assert_eq!(five[0].latency, expected);
-    for step in [Step::Hour, Step::HalfDay] {
+    for step in [Resolution::Hour, Resolution::HalfDay] {
         let all = reader.probe_steps(&filter(step, NOON)).unwrap();
         assert_eq!((all.len(), all[0].latency.count()), (1, 7), "{step:?}");
     }
@@ -122,7 +122,7 @@ fn kind_filter_works_and_targets_stay_in_order() {
         |target| hours.map(|at| [ProbeKind::Getattr, ProbeKind::Read].map(|kind| of(target, at, kind)));
     let probes = targets.iter().flat_map(of_target).flatten().collect();
     db.writer().add_samples(Samples { targets, probes, ..samples(NOON) }).unwrap();
-    let filter = SampleFilter { kind: Some(ProbeKind::Read), ..filter(Step::Hour, NOON) };
+    let filter = SampleFilter { kind: Some(ProbeKind::Read), ..filter(Resolution::Hour, NOON) };
     let found = db.reader().probe_steps(&filter).unwrap();
     let found: Vec<_> = found.iter().map(|step| (step.at_us, step.target.as_str(), step.kind)).collect();
     let expected = hours.map(|at| [(at, "smb", ProbeKind::Read), (at, "afp", ProbeKind::Read)]);
@@ -142,8 +142,8 @@ fn traffic_machine_and_stalls_are_read_back_unchanged() {
     };
     writer.add_samples(new).unwrap();
     let reader = db.reader();
-    assert_eq!(reader.traffic_steps(&filter(Step::Hour, NOON)).unwrap(), [traffic_step]);
-    assert_eq!(reader.machine_steps(&filter(Step::HalfDay, NOON)).unwrap(), [machine_step]);
+    assert_eq!(reader.traffic_steps(&filter(Resolution::Hour, NOON)).unwrap(), [traffic_step]);
+    assert_eq!(reader.machine_steps(&filter(Resolution::HalfDay, NOON)).unwrap(), [machine_step]);
     assert_eq!(
         reader.stalls(Timestamp::MAX).unwrap(),
         [stall(None)],
@@ -244,9 +244,9 @@ fn each_time_step_has_its_retention_period() {
         assert_eq!(reader.machine_steps(&filter).unwrap().len(), probes.len());
         probes
     };
-    assert_eq!(days_of(Step::FiveMinutes), [1201]);
-    assert_eq!(days_of(Step::Hour), [1201]);
-    assert_eq!(days_of(Step::HalfDay), [99, 101, 401, 1201]);
+    assert_eq!(days_of(Resolution::FiveMinutes), [1201]);
+    assert_eq!(days_of(Resolution::Hour), [1201]);
+    assert_eq!(days_of(Resolution::HalfDay), [99, 101, 401, 1201]);
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn samples_of_an_unknown_target_are_refused() {
         ..samples(NOON)
     };
     assert!(writer.add_samples(new).is_err());
-    assert_eq!(db.reader().machine_steps(&filter(Step::Hour, Timestamp::UNIX_EPOCH)).unwrap(), []);
+    assert_eq!(db.reader().machine_steps(&filter(Resolution::Hour, Timestamp::UNIX_EPOCH)).unwrap(), []);
 }
 
 #[test]
@@ -289,7 +289,7 @@ proptest! {
             let probes = vec![probe(NOON + Duration::from_secs(*second), &[*latency])];
             writer.add_samples(Samples { probes, ..samples(NOON) }).unwrap();
         }
-        for step in Step::ALL {
+        for step in Resolution::ALL {
             let mut merged = Histogram::new();
             db.reader().probe_steps(&filter(step, NOON)).unwrap().iter().for_each(|step| merged.merge(&step.latency));
             prop_assert_eq!(&merged, &all);

@@ -1,6 +1,6 @@
 //! Forest plot: ratios with their intervals on one axis, relative to the line of no difference.
 
-use longhaul_analysis::summary::Estimate;
+use longhaul_analysis::summary::RatioEstimate;
 use maud::{Markup, html};
 
 use super::ratio_text::{ratio_label, ratio_text, tick_text};
@@ -26,7 +26,7 @@ pub struct ForestRow {
     /// Name of the compared metric.
     pub label: String,
     /// Time on the left target divided by time on the right target; `None` while the interval is infinite.
-    pub ratio: Option<Estimate>,
+    pub ratio: Option<RatioEstimate>,
     /// Verdict in a few words.
     pub verdict_text: String,
     /// Style of the mark: the style of the faster target, or neutral if neither is faster.
@@ -184,7 +184,7 @@ impl Forest {
     }
 }
 
-fn ratio_description(ratio: Estimate) -> String {
+fn ratio_description(ratio: RatioEstimate) -> String {
     format!("{}, {} days", ratio_text(ratio), ratio.days)
 }
 
@@ -218,7 +218,7 @@ impl ForestRow {
         }
     }
 
-    fn interval(&self, ratio: Estimate, scale: LogScale, y: f64) -> Markup {
+    fn interval(&self, ratio: RatioEstimate, scale: LogScale, y: f64) -> Markup {
         let (low, high) = (scale.position(ratio.low), scale.position(ratio.high));
         html! {
             g {

@@ -1,21 +1,21 @@
 //! Texts for ratios in charts and sentences.
 
-use longhaul_analysis::summary::Estimate;
+use longhaul_analysis::summary::RatioEstimate;
 
 /// Formats a ratio with its interval, for example `0.82× (0.77 to 0.88)`. An end of the interval that is not exactly 1
 /// is never rounded to 1, because its side of 1 decides if there is a difference.
-pub fn ratio_text(ratio: Estimate) -> String {
+pub fn ratio_text(ratio: RatioEstimate) -> String {
     let (value, low, high) = ratio_figures(ratio);
     format!("{value}× ({low} to {high})")
 }
 
 /// Formats a ratio with its interval in the short form for charts: `0.82× (0.77–0.88)`.
-pub fn ratio_label(ratio: Estimate) -> String {
+pub fn ratio_label(ratio: RatioEstimate) -> String {
     let (value, low, high) = ratio_figures(ratio);
     format!("{value}× ({low}–{high})")
 }
 
-fn ratio_figures(ratio: Estimate) -> (String, String, String) {
+fn ratio_figures(ratio: RatioEstimate) -> (String, String, String) {
     let half = (ratio.high - ratio.low).abs() / 2.0;
     let min_decimals = if half >= 1.0 { 1 } else { 2 + usize::from(half < 0.01) };
     let shown = |value: f64, decimals: usize| format!("{value:.decimals$}");

@@ -1,8 +1,8 @@
 //! JSON form of a week and of a pair: the data with its sentences.
 
 use longhaul_analysis::summary::{
-    AtRoundTrip, Change, ClientCaching, ComparedRounds, Comparison, Confidence, DayRatio, Estimate,
-    EventLine, Excluded, Failures, Freshness, MetricRow, MinutesSaved, PairSummary, Recommendation,
+    AtRoundTrip, ClientCaching, ComparedRounds, Comparison, Confidence, DayRatio, EventLine, Excluded,
+    Failures, Freshness, LastingChange, MetricRow, MinutesSaved, PairSummary, RatioEstimate, Recommendation,
     Reliability, ReplayFidelity, RoundTripUnused, RoundsOfWeek, Scores, SequentialWeeks, SoFar, Subject,
     TargetLine, Verdict, Week, WeeklyMinutes, WeeklySummary, Withheld,
 };
@@ -176,19 +176,19 @@ struct ComparisonJson<'a> {
     so_far: SoFarJson,
     verdict: Verdict,
     text: String,
-    ratio: Option<Estimate>,
+    ratio: Option<RatioEstimate>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio_with_outliers: Option<f64>,
     alpha: f64,
     incomplete_days: usize,
     rounds: ComparedRounds,
     median_seconds: Option<(f64, f64)>,
-    wait_ratio: Option<Estimate>,
+    wait_ratio: Option<RatioEstimate>,
     days_needed: Option<usize>,
     detectable_ratio: Option<f64>,
     autocorrelation: Option<f64>,
     is_steady: Option<bool>,
-    change: Option<&'a Change>,
+    change: Option<&'a LastingChange>,
     #[serde(flatten)]
     at_round_trip: Option<&'a AtRoundTrip>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use longhaul_analysis::summary::{
     ALPHA, CAP_FACTOR, CAP_SECONDS, EARLY_VERDICT_DAYS, EARLY_VERDICT_RATIO, INSTANT_SECONDS,
     MIN_RATIO_OF_QUARTILES, MIN_SHARE_OF_DAYS, MIN_VERDICT_DAYS, ROUGH_FACTOR, WeeklySummary,
 };
-use longhaul_model::{PROBE_TIMEOUT_NS, SLOW_CALL_NS, Step, TASKS};
+use longhaul_model::{PROBE_TIMEOUT_NS, Resolution, SLOW_CALL_NS, TASKS};
 
 use super::words;
 use crate::document::Document;
@@ -25,9 +25,10 @@ pub fn method(weekly: &WeeklySummary) -> Document {
          a synced write of 4 KiB. Latency is measured from the scheduled time of a request, so that a stall counts for every request \
          it delayed. Unless the configuration says otherwise, the probe sends requests only while a share is in use, and never wakes one up.",
     );
-    let kept =
-        |step: &Step| format!("Steps of {} are kept for {} days.", words::step(*step), step.days_kept());
-    document.list(Step::ALL.iter().map(kept));
+    let kept = |step: &Resolution| {
+        format!("Steps of {} are kept for {} days.", words::step(*step), step.days_kept())
+    };
+    document.list(Resolution::ALL.iter().map(kept));
     document
 }
 

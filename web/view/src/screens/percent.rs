@@ -1,6 +1,6 @@
 //! Percentages with their interval.
 
-use longhaul_analysis::summary::Estimate;
+use longhaul_analysis::summary::RatioEstimate;
 
 /// A percentage with its interval, rounded to the decimals that the width of the interval justifies.
 pub(super) struct Percent {
@@ -26,14 +26,14 @@ impl Percent {
     }
 
     /// Converts a ratio of two targets to the percentage of time that the faster one saves.
-    pub(super) fn saved(ratio: Estimate) -> Self {
+    pub(super) fn saved(ratio: RatioEstimate) -> Self {
         let less = if ratio.value > 1.0 { ratio.inverse() } else { ratio };
         let saved = |ratio: f64| (1.0 - ratio) * 100.0;
         Self::new(saved(less.value), saved(less.high), saved(less.low))
     }
 
     /// Converts a ratio to the percentage of additional time.
-    pub(super) fn increase(ratio: Estimate) -> Self {
+    pub(super) fn increase(ratio: RatioEstimate) -> Self {
         let more = |ratio: f64| (ratio - 1.0) * 100.0;
         Self::new(more(ratio.value), more(ratio.low), more(ratio.high))
     }

@@ -1,7 +1,7 @@
 //! The recommendation in one sentence: which share to use, how much it saves, and how sure that is.
 
 use longhaul_analysis::summary::{
-    Change, ChangePart, Comparison, Confidence, FAILING_ROUNDS, MinutesSaved, Objection, PairSummary,
+    ChangePart, Comparison, Confidence, FAILING_ROUNDS, LastingChange, MinutesSaved, Objection, PairSummary,
     ProfileSource, Recommendation, WeeklySummary, Withheld,
 };
 
@@ -25,7 +25,7 @@ pub fn heading(weekly: &WeeklySummary) -> String {
     }
     let is_judged = |pair: &PairSummary| {
         let is_decided = pair.headline.as_ref().is_some_and(|found| {
-            let is_current = |change: &Change| change.described == ChangePart::After;
+            let is_current = |change: &LastingChange| change.described == ChangePart::After;
             found.verdict.is_decided() && found.change.as_ref().is_none_or(is_current)
         });
         is_decided && pair.failing.is_empty() && pair.damaged.is_empty() && pair.less_reliable().is_none()

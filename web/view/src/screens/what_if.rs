@@ -1,6 +1,6 @@
 //! Screen that shows how long each task would take with another network or disk: `longhaul what-if`.
 
-use longhaul_analysis::prediction::{Answer, Change, Dimension, NoPrediction, Prediction};
+use longhaul_analysis::prediction::{Answer, AssumedChange, Dimension, NoPrediction, Prediction};
 use longhaul_model::{WaitMetric, all_metrics};
 
 use super::{NO_VALUE, words};
@@ -14,7 +14,7 @@ const NOTE: &str = "The range contains the time of a typical run in about 19 of 
      computer, round trips, bytes and requests to the disk. Photos and restored files over long, fast networks are the least certain.";
 
 /// Returns the screen for the answers to a question.
-pub fn what_if(change: Change, answers: &[Answer]) -> Document {
+pub fn what_if(change: AssumedChange, answers: &[Answer]) -> Document {
     let mut document = Document::titled("What if");
     let runs = answers.iter().map(|one| one.runs).max().unwrap_or(0);
     document.paragraph(format!(
@@ -43,7 +43,7 @@ pub fn what_if(change: Change, answers: &[Answer]) -> Document {
 }
 
 /// Returns the question in words, such as "a round trip of 20 ms and 100 Mbit/s".
-fn question(change: Change) -> String {
+fn question(change: AssumedChange) -> String {
     let parts = [
         change.round_trip.map(|time| format!("a round trip of {}", units::seconds(time.as_secs_f64()))),
         change.bits_per_second.map(rate),

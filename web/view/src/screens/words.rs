@@ -5,7 +5,7 @@ use longhaul_analysis::summary::{
     ALPHA, Comparison, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject, Verdict, WeeklyMinutes,
     WeeklySummary,
 };
-use longhaul_model::{CacheState, Role, Step, TargetName};
+use longhaul_model::{CacheState, Resolution, Role, TargetName};
 
 use super::round_trips;
 use crate::charts::MarkFill;
@@ -331,11 +331,11 @@ pub fn rounds(weekly: &WeeklySummary) -> String {
 }
 
 /// Returns the length of a step of stored samples in words.
-pub const fn step(step: Step) -> &'static str {
+pub const fn step(step: Resolution) -> &'static str {
     match step {
-        Step::FiveMinutes => "five minutes",
-        Step::Hour => "an hour",
-        Step::HalfDay => "half a day",
+        Resolution::FiveMinutes => "five minutes",
+        Resolution::Hour => "an hour",
+        Resolution::HalfDay => "half a day",
     }
 }
 

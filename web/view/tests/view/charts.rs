@@ -1,6 +1,6 @@
 //! Tests the charts of the weekly report: correct drawing, shared axes, and no overlapping text on the narrowest page.
 
-use longhaul_analysis::summary::Estimate;
+use longhaul_analysis::summary::RatioEstimate;
 use longhaul_view::charts::svg::CHARACTER_WIDTH;
 use longhaul_view::charts::{
     Chart, DailyRatios, Forest, ForestGroup, ForestRow, MarkFill, SeriesStyle, SeriesStyles, TimeRow,
@@ -15,7 +15,7 @@ use crate::world;
 fn row(label: &str, (value, low, high): (f64, f64, f64), fill: MarkFill) -> ForestRow {
     ForestRow {
         label: label.to_owned(),
-        ratio: Some(Estimate { value, low, high, days: 24 }),
+        ratio: Some(RatioEstimate { value, low, high, days: 24 }),
         verdict_text: "decided".to_owned(),
         style: SeriesStyle::for_share(0),
         fill,

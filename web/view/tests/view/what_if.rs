@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use longhaul_analysis::prediction::{Answer, Change, Dimension, NoPrediction, Prediction, TargetMetric};
+use longhaul_analysis::prediction::{
+    Answer, AssumedChange, Dimension, NoPrediction, Prediction, TargetMetric,
+};
 use longhaul_view::render::markdown;
 use longhaul_view::screens::what_if::what_if;
 
-const CHANGE: Change =
-    Change { round_trip: Some(Duration::from_millis(20)), bits_per_second: Some(50e6), disk: None };
+const CHANGE: AssumedChange =
+    AssumedChange { round_trip: Some(Duration::from_millis(20)), bits_per_second: Some(50e6), disk: None };
 
 fn prediction(seconds: f64) -> Prediction {
     Prediction { seconds, low: seconds * 0.9, high: seconds * 1.1, is_extrapolated: seconds > 100.0 }
@@ -50,6 +52,6 @@ fn without_any_prediction_the_reason_and_the_next_step_are_shown() {
     let reason = NoPrediction::NeverVaried(Dimension::RoundTrip);
     let answers = [answer("nfs", "folder-cold", Err(reason)), answer("smb", "folder-cold", Err(reason))];
     insta::assert_snapshot!(markdown::render(&what_if(CHANGE, &answers)));
-    let nothing = markdown::render(&what_if(Change::default(), &[]));
+    let nothing = markdown::render(&what_if(AssumedChange::default(), &[]));
     assert!(nothing.contains("at least 12 rounds"), "{nothing}");
 }

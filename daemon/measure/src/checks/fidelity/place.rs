@@ -10,7 +10,7 @@ use crate::platform::{Access, SYSTEM, ServerFacts, System};
 use crate::sandbox::Sandbox;
 use crate::selfcheck::ScratchFolder;
 use crate::timed_fs::{Folder, OpenFile, TimedFs};
-use longhaul_model::{Family, Operation, Property, Protocol, ReadBack};
+use longhaul_model::{Operation, Property, Protocol, ProtocolFamily, ReadBack};
 
 /// [`FOLDER`] as a C string.
 const FOLDER_NAME: &CStr = c"fidelity";
@@ -152,7 +152,7 @@ impl<'a> Place<'a> {
     /// Returns the source, given whether the client on Linux asks the server. On a local disk there is no other client:
     /// this machine's file system is what is checked.
     fn source(&self, asks_on_linux: bool) -> ReadBack {
-        let is_local = self.protocol.is_some_and(|protocol| protocol.family() == Family::Local);
+        let is_local = self.protocol.is_some_and(|protocol| protocol.family() == ProtocolFamily::Local);
         let is_server = is_local || (SYSTEM == System::Linux && asks_on_linux);
         if is_server { ReadBack::Server } else { ReadBack::Client }
     }

@@ -16,7 +16,7 @@ mod writer;
 
 pub use nas_clock::{ClockOffset, shell_line};
 pub use session::{
-    FOLDER, FreshnessSession, MAX_CHANGES, MadeChange, Observation, SessionId, View, WatchLimit, owns,
+    FOLDER, FreshnessSession, MAX_CHANGES, MadeChange, SessionId, View, WatchLimit, WatchedChange, owns,
 };
 pub use watcher::Watcher;
 pub use writer::Writer;

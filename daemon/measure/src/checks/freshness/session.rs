@@ -103,7 +103,7 @@ pub struct WatchLimit {
 
 /// Observation of one change by a watcher. Times are in nanoseconds of the monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Observation {
+pub struct WatchedChange {
     /// Time before the last poll that did not show the change; `None` if every poll showed it.
     pub unseen_ns: Option<u64>,
     /// Time after the first poll that showed the change; `None` if none did.

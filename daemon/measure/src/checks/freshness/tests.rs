@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{FOLDER, FreshnessSession, Observation, SessionId, WatchLimit, Watcher, Writer, owns};
+use super::{FOLDER, FreshnessSession, SessionId, WatchLimit, WatchedChange, Watcher, Writer, owns};
 use crate::recorder::Recorder;
 use crate::sandbox::{CleanMode, Sandbox, SandboxLocation};
 use crate::timed_fs::{StopSwitch, TimedFs};
@@ -53,7 +53,7 @@ impl Site {
     }
 
     /// Makes all changes while another thread watches.
-    fn measure(&self, session: &FreshnessSession, disturb: impl Fn() + Sync) -> Vec<Observation> {
+    fn measure(&self, session: &FreshnessSession, disturb: impl Fn() + Sync) -> Vec<WatchedChange> {
         let writer = self.writer();
         writer.prepare(session, &self.context(0)).unwrap();
         let watcher = Watcher::open(session, self.path(), &self.context(1)).unwrap().unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::item::Item;
-use super::session::{FOLDER, FreshnessSession, Observation, View, WatchLimit, item_folder};
+use super::session::{FOLDER, FreshnessSession, View, WatchLimit, WatchedChange, item_folder};
 use crate::error::RunError;
 use crate::platform::monotonic_ns;
 use crate::timed_fs::{Folder, TimedFs};
@@ -93,10 +93,10 @@ impl Watcher {
     /// # Errors
     ///
     /// [`RunError::Stopped`] if a stop was requested. Errors of a poll are part of its observation.
-    pub fn watch(&self, limit: WatchLimit, context: &TimedFs<'_>) -> Result<Vec<Observation>, RunError> {
+    pub fn watch(&self, limit: WatchLimit, context: &TimedFs<'_>) -> Result<Vec<WatchedChange>, RunError> {
         let mut deadline_ns = monotonic_ns() + limit.total.as_nanos() as u64;
         let mut after_first = limit.after_first;
-        let mut observations = vec![Observation::default(); self.items.len()];
+        let mut observations = vec![WatchedChange::default(); self.items.len()];
         let mut due_ns = vec![0; self.items.len()];
         loop {
             let began_ns = monotonic_ns();
@@ -110,7 +110,7 @@ impl Watcher {
             if let Some(after) = after_first.take_if(|_| is_first_seen) {
                 deadline_ns = deadline_ns.min(monotonic_ns() + after.as_nanos() as u64);
             }
-            let is_complete = !observations.iter().any(Observation::is_open);
+            let is_complete = !observations.iter().any(WatchedChange::is_open);
             if is_complete || monotonic_ns() >= deadline_ns {
                 return Ok(observations);
             }
@@ -132,7 +132,7 @@ const fn poll_interval(kind: ChangeKind) -> Duration {
     }
 }
 
-impl Observation {
+impl WatchedChange {
     /// Returns whether the change is still looked for.
     const fn is_open(&self) -> bool {
         self.seen_ns.is_none() && self.error.is_none()

@@ -12,7 +12,7 @@ use crate::error::RunError;
 use crate::platform::{Access, ByteRange, LockAction, TEST_XATTR, monotonic_ns};
 use crate::timed_fs::{Answer, Buffer, ListingBuffer, NameChange, OpenFile, TimedFs};
 use longhaul_model::Operation;
-use longhaul_recording::plan::{Opening, PlannedAction, Slot, Step};
+use longhaul_recording::plan::{Opening, PlannedAction, ReplayStep, Slot};
 use longhaul_recording::{ActionResult, NodeNumber};
 
 /// Largest read or write in one call.
@@ -84,7 +84,12 @@ impl<'a> LaneReplay<'a> {
     }
 
     /// Waits until the step may begin. A thread that begins pauses after what it waits for; later pauses and waits overlap.
-    fn hold_back(&mut self, context: &TimedFs<'_>, step: &Step<'_>, is_first: bool) -> Result<(), RunError> {
+    fn hold_back(
+        &mut self,
+        context: &TimedFs<'_>,
+        step: &ReplayStep<'_>,
+        is_first: bool,
+    ) -> Result<(), RunError> {
         let pause_ns = self.replay.day.plan.pauses.get(usize::from(step.pause)).copied().unwrap_or(0);
         if pause_ns == 0 && step.waits.is_empty() {
             return Ok(());
@@ -101,12 +106,12 @@ impl<'a> LaneReplay<'a> {
         if is_first { Ok(()) } else { self.wait(context, step) }
     }
 
-    fn wait(&self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
+    fn wait(&self, context: &TimedFs<'_>, step: &ReplayStep<'_>) -> Result<(), RunError> {
         step.waits.iter().try_for_each(|wait| self.replay.progress.wait(context, *wait))
     }
 
     #[inline]
-    fn make(&mut self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
+    fn make(&mut self, context: &TimedFs<'_>, step: &ReplayStep<'_>) -> Result<(), RunError> {
         use PlannedAction as A;
         match step.action {
             A::Read { slot, offset, length } => self.read(context, slot, ByteRange { begin: offset, length }),
@@ -139,7 +144,7 @@ impl<'a> LaneReplay<'a> {
         }
     }
 
-    fn open(&self, context: &TimedFs<'_>, open: Opening, step: &Step<'_>) -> Result<(), RunError> {
+    fn open(&self, context: &TimedFs<'_>, open: Opening, step: &ReplayStep<'_>) -> Result<(), RunError> {
         let place = Place::of(self.replay, step);
         let (folder, path) = (place.folder(), place.path(open.node));
         let access = match open.access {
@@ -297,7 +302,7 @@ impl<'a> LaneReplay<'a> {
     }
 
     /// Changes a file by its name, which is opened for it.
-    fn change_file(&self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
+    fn change_file(&self, context: &TimedFs<'_>, step: &ReplayStep<'_>) -> Result<(), RunError> {
         use PlannedAction as A;
         let (A::SetLengthByName { node, .. } | A::SetExtendedAttribute { node, .. }) = step.action else {
             return Ok(());
@@ -323,7 +328,7 @@ impl<'a> LaneReplay<'a> {
     }
 
     /// Uses or changes a name.
-    fn use_name(&self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
+    fn use_name(&self, context: &TimedFs<'_>, step: &ReplayStep<'_>) -> Result<(), RunError> {
         use PlannedAction as A;
         let place = Place::of(self.replay, step);
         let (folder, name) = (place.folder(), |node| place.name(node));

@@ -8,7 +8,7 @@ use super::replay::{Open, Replay};
 use crate::platform::NameBelow;
 use crate::timed_fs::Folder;
 use longhaul_recording::NodeNumber;
-use longhaul_recording::plan::Step;
+use longhaul_recording::plan::ReplayStep;
 
 /// Folder from which the names of a step are given: one that the replay has open, or that of the slice.
 ///
@@ -21,7 +21,7 @@ pub struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// Returns the place for a step; the folder stays open while it lives.
-    pub fn of(replay: &'a Replay<'a>, step: &Step<'_>) -> Self {
+    pub fn of(replay: &'a Replay<'a>, step: &ReplayStep<'_>) -> Self {
         Self { replay, open: step.folder.map(|slot| replay.slots[slot.0 as usize].read()) }
     }
 

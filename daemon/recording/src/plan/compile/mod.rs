@@ -9,7 +9,7 @@ use super::answers::{self, Planned};
 use super::corpus::{self, PlannedNode};
 use super::order::Point;
 use super::ordering::Ordering;
-use super::steps::{ReplayThread, Step};
+use super::steps::{ReplayStep, ReplayThread};
 use super::threads::Threads;
 use super::tree_state::{NameState, TreeState, writes};
 use super::{Limits, ReplayPlan};
@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
         let pause = if self.begin(number, thread) { 0 } else { operation.pause.number() };
         let folder = operation.depth_in_open_folder.and_then(|depth| self.open_folder(planned.action, depth));
         let Planned { action, expected } = planned;
-        let step = Step { pause, action, expected, folder, waits: &[] };
+        let step = ReplayStep { pause, action, expected, folder, waits: &[] };
         let lane = &mut self.lanes[own as usize];
         if let Some(ordering) = &mut self.ordering {
             ordering.order(lane, own, &step, &self.tree);
@@ -155,7 +155,8 @@ impl<'a> Compiler<'a> {
         for handle in self.tree.handles() {
             let Some(open) = self.tree.handle(handle) else { continue };
             let action = PlannedAction::Close { slot: open.slot };
-            let step = Step { pause: 0, action, expected: ActionResult::Done, folder: None, waits: &[] };
+            let step =
+                ReplayStep { pause: 0, action, expected: ActionResult::Done, folder: None, waits: &[] };
             if let Some(ordering) = &mut self.ordering {
                 ordering.order(&mut self.lanes[0], 0, &step, &self.tree);
             }

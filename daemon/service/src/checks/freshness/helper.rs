@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_measure::checks::freshness::{
-    ClockOffset, FreshnessSession, Observation, WatchLimit, shell_line,
+    ClockOffset, FreshnessSession, WatchLimit, WatchedChange, shell_line,
 };
 use longhaul_measure::worker::{FailureReport, FreshnessAnswer, FreshnessCommand};
 use longhaul_model::{FreshnessSample, SLEPT_NS};
@@ -42,7 +42,7 @@ pub struct HelperCheck<'a> {
 
 /// Observations of the changes, and the times at which the NAS made them.
 struct HelperResult {
-    observations: Vec<Observation>,
+    observations: Vec<WatchedChange>,
     stamps_ns: Vec<Option<i64>>,
     offset: ClockOffset,
 }
@@ -122,7 +122,7 @@ impl HelperCheck<'_> {
         &self,
         session: &FreshnessSession,
         worker: &mut Worker,
-    ) -> Result<Vec<Observation>, FailureReport> {
+    ) -> Result<Vec<WatchedChange>, FailureReport> {
         let total = self.plan.patience + self.plan.plan.watch;
         let limit = WatchLimit { total, after_first: Some(START + self.plan.plan.watch) };
         let watch = FreshnessCommand::Watch(session.clone(), limit);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_measure::checks::freshness::{FreshnessSession, MadeChange, Observation};
+use longhaul_measure::checks::freshness::{FreshnessSession, MadeChange, WatchedChange};
 use longhaul_measure::worker::FailureReport;
 use longhaul_model::{ChangeKind, FreshnessOutcome, FreshnessSample, Protocol, TargetName, Timestamp};
 
@@ -31,7 +31,7 @@ pub struct WatcherResult {
     /// Protocol of the target.
     pub protocol: Option<Protocol>,
     /// Observations of all changes, in the order of the session.
-    pub observations: Result<Vec<Observation>, FailureReport>,
+    pub observations: Result<Vec<WatchedChange>, FailureReport>,
 }
 
 impl SessionResult {
@@ -78,7 +78,7 @@ impl SessionResult {
 /// Returns the time until a change was visible. That it was not counts only if the change is confirmed.
 fn delay(
     change: &MadeChange,
-    seen: &Observation,
+    seen: &WatchedChange,
     is_confirmed: impl FnOnce() -> Result<(), String>,
 ) -> Result<FreshnessOutcome, String> {
     // Whole microseconds, as they are stored.
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    fn watcher(observation: Observation) -> WatcherResult {
+    fn watcher(observation: WatchedChange) -> WatcherResult {
         WatcherResult {
             target: "smb".parse().unwrap(),
             protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
@@ -155,7 +155,7 @@ mod tests {
 
     fn outcome(result: &SessionResult, unseen_ms: Option<u64>, seen_ms: Option<u64>) -> FreshnessOutcome {
         let ns = |ms: u64| ms * MS;
-        let seen = Observation { unseen_ns: unseen_ms.map(ns), seen_ns: seen_ms.map(ns), error: None };
+        let seen = WatchedChange { unseen_ns: unseen_ms.map(ns), seen_ns: seen_ms.map(ns), error: None };
         result.samples(&watcher(seen)).remove(0).outcome
     }
 
@@ -195,9 +195,9 @@ mod tests {
         assert!(reason(outcome(&result(true), Some(900), None)).contains("nothing was looked at"));
         assert!(reason(outcome(&result(true), None, Some(900))).contains("before the change"));
         let failed =
-            Observation { unseen_ns: Some(60_000 * MS), seen_ns: None, error: Some("ESTALE".into()) };
+            WatchedChange { unseen_ns: Some(60_000 * MS), seen_ns: None, error: Some("ESTALE".into()) };
         assert_eq!(reason(result(true).samples(&watcher(failed)).remove(0).outcome), "ESTALE");
-        let hung = WatcherResult { observations: Err(report("hung")), ..watcher(Observation::default()) };
+        let hung = WatcherResult { observations: Err(report("hung")), ..watcher(WatchedChange::default()) };
         assert_eq!(reason(result(true).samples(&hung).remove(0).outcome), "hung");
         let absent = SessionResult { changes: Ok(vec![None]), ..result(true) };
         assert!(reason(outcome(&absent, None, Some(60_000))).contains("did not have the change"));

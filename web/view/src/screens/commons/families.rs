@@ -1,6 +1,8 @@
 //! Words for families of machines.
 
-use longhaul_commons::{Family, GroupKind, LinkClass, NasFamily, NasVendor, RoundTripClass, SystemName};
+use longhaul_commons::{
+    GroupKind, LinkClass, MachineFamily, NasFamily, NasVendor, RoundTripClass, SystemName,
+};
 
 /// Returns a NAS in words, such as "Synology, 4 bays".
 pub(super) fn nas(nas: NasFamily) -> String {
@@ -63,7 +65,7 @@ pub(super) const fn round_trip(class: RoundTripClass) -> &'static str {
 }
 
 /// Returns a family in one line.
-pub(super) fn family(family: &Family) -> String {
+pub(super) fn family(family: &MachineFamily) -> String {
     let system = system(family.system, family.system_major);
     [nas(family.nas), system, link(family.link).to_owned(), round_trip(family.round_trip).to_owned()]
         .join("; ")

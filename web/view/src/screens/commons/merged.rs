@@ -1,6 +1,6 @@
 //! Screen of what many machines say together.
 
-use longhaul_analysis::summary::{ALPHA, Estimate};
+use longhaul_analysis::summary::{ALPHA, RatioEstimate};
 use longhaul_commons::{Merged, MergedPair, MergedResult};
 use longhaul_model::all_metrics;
 
@@ -135,9 +135,9 @@ fn table<'r>(
     table
 }
 
-fn estimate(result: &MergedResult) -> Option<Estimate> {
+fn estimate(result: &MergedResult) -> Option<RatioEstimate> {
     let (low, high) = result.low.zip(result.high)?;
-    Some(Estimate { value: result.ratio, low, high, days: result.machines })
+    Some(RatioEstimate { value: result.ratio, low, high, days: result.machines })
 }
 
 /// Returns an e-value with two digits; very large and very small ones as a bound.
@@ -165,7 +165,7 @@ fn chart(index: usize, pair: &MergedPair) -> Option<Chart> {
         .take(MACHINES_DRAWN)
         .map(|machine| ForestRow {
             label: format!("machine {}", machine.machine),
-            ratio: machine.low.zip(machine.high).map(|(low, high)| Estimate {
+            ratio: machine.low.zip(machine.high).map(|(low, high)| RatioEstimate {
                 value: machine.ratio,
                 low,
                 high,

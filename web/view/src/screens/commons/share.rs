@@ -1,6 +1,6 @@
 //! Screen that shows what a file shares, before it is written, and screen of the contradictions in a file.
 
-use longhaul_commons::{Finding, Share, SharedStatus};
+use longhaul_commons::{Contradiction, Share, SharedStatus};
 use longhaul_model::Role;
 
 use super::families;
@@ -9,7 +9,7 @@ use crate::document::{Document, Fact};
 use crate::screens::NO_VALUE;
 use crate::table::Table;
 use crate::units;
-use longhaul_analysis::summary::Estimate;
+use longhaul_analysis::summary::RatioEstimate;
 
 /// Promise that the tests of the file keep.
 const PRIVACY: &str = "The file has no name of a user, computer, server, target, path or file, no address, no serial number and no error \
@@ -67,7 +67,7 @@ fn figures(share: &Share) -> Table {
     for figure in &share.figures {
         let end = |sign: f64| figure.half_width.map(|width| (figure.ln_ratio + sign * width).exp());
         let estimate = end(-1.0).zip(end(1.0));
-        let estimate = estimate.map(|(low, high)| Estimate {
+        let estimate = estimate.map(|(low, high)| RatioEstimate {
             value: figure.ln_ratio.exp(),
             low,
             high,
@@ -85,7 +85,7 @@ fn figures(share: &Share) -> Table {
 }
 
 /// Returns the screen of the contradictions in a file.
-pub fn findings(name: &str, findings: &[Finding]) -> Document {
+pub fn findings(name: &str, findings: &[Contradiction]) -> Document {
     let mut document = Document::new();
     match findings {
         [] => document.paragraph(format!("{name}: no contradiction found.")),

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{LatencyRow, WindowSummary};
-use longhaul_model::{CounterScope, LoadContext, MachineStep, Step, Timestamp, TrafficStep};
+use longhaul_model::{CounterScope, LoadContext, MachineStep, Resolution, Timestamp, TrafficStep};
 
 use super::stalls;
 use crate::document::Document;
@@ -17,7 +17,7 @@ pub const EXPLANATION: &str = "Latency of the probe's small requests, measured f
      and wakes no share up.";
 
 /// Returns the summary of a whole window: latency, traffic, machine load and stalls.
-pub fn window(sampled: &WindowSummary, step: Step) -> Document {
+pub fn window(sampled: &WindowSummary, step: Resolution) -> Document {
     let mut document = Document::new();
     let length = units::duration(sampled.span_us.1.seconds_since(sampled.span_us.0));
     document.paragraph(format!("The last {length}, from samples of {} each.", words::step(step)));
