@@ -78,6 +78,8 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<DatabaseLockError>() {
         Some(DatabaseLockError::AlreadyLocked { .. }) => EXIT_ALREADY_RUNNING,
         _ if error.downcast_ref::<ConfigError>().is_some() => EXIT_USAGE,
+        // Another attempt would not help either: systemd does not start the service again.
+        _ if matches!(error.downcast_ref(), Some(longhaul_store::Error::SchemaTooNew { .. })) => EXIT_USAGE,
         _ => 1,
     }
 }
@@ -114,7 +116,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
         database_path: database.clone(),
         log_path: log.path().map(Into::into),
         safe_mode,
-    })?;
+    });
+    // A start that is refused is no crash.
+    let service = service.inspect_err(|_| starts.reset())?;
     let (version_name, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
     tracing::info!(version = version_name, pid, safe_mode, "longhauld started");
     if let Err(error) = limit {

@@ -16,7 +16,7 @@ use longhaul_view::{screens, units};
 use super::service;
 use crate::arguments::{GlobalArgs, JsonArgs};
 use crate::client::{ClientError, connect};
-use crate::errors::one_line;
+use crate::errors::{one_line, text};
 use crate::{exit, paths, render};
 
 /// Runs the checks in the service. Without a service, runs the checks that are possible from here and says so.
@@ -97,18 +97,14 @@ fn check_database(shared: &GlobalArgs, config: &Config) -> Check {
         Ok(bytes) => return Check::ok("database", units::bytes(bytes as f64)),
         Err(error) => error,
     };
-    let (status, fix) = match error.downcast_ref::<Error>() {
-        Some(Error::NoDatabase { .. }) => {
-            (CheckStatus::Unknown, "this is normal if nothing was measured yet".to_owned())
-        }
-        known => {
-            let fix = || {
-                "try again; if it stays so, move the file aside, and longhaul creates a new one".to_owned()
-            };
-            (CheckStatus::Failed, known.and_then(Hint::hint).unwrap_or_else(fix))
-        }
-    };
-    Check::problem("database", status, one_line(&error), &fix)
+    let known = error.downcast_ref::<Error>();
+    if matches!(known, Some(Error::NoDatabase { .. })) {
+        let fix = "this is normal if nothing was measured yet";
+        return Check::problem("database", CheckStatus::Unknown, one_line(&error), fix);
+    }
+    let fix = || "try again; if it stays so, move the file aside, and longhaul creates a new one".to_owned();
+    let fix = known.and_then(Hint::hint).unwrap_or_else(fix);
+    Check::problem("database", CheckStatus::Failed, text(&error), &fix)
 }
 
 /// Returns the checks that are possible without the service. Targets are not accessed from here, because a

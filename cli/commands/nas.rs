@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use longhaul_nas::{NasError, NasSettings};
-use longhaul_service::nas::{NasSample, sample};
+use longhaul_service::nas::{NasSample, RUN_LIMIT, sample};
 use longhaul_view::json::NasJson;
 use longhaul_view::screens;
 use longhaul_view::screens::nas::NasView;
@@ -42,6 +42,7 @@ fn print(settings: &NasSettings, found: Result<&NasSample, &NasError>) {
             kind,
             address,
             took_seconds: sample.took.as_secs_f64(),
+            limit_seconds: RUN_LIMIT.as_secs_f64(),
             reading: &sample.reading,
             found: sample.found.as_ref(),
         })),

@@ -46,10 +46,12 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     }
     paths::check_known_paths(&targets, &config, &database)?;
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
-        private_files::create_folder(&folder).with_context(|| format!("create {}", folder.display()))?;
         targets.insert(0, local_target(&folder, &targets, &config, &database)?);
     }
     let session = Session::open(database, &mounts)?;
+    if targets.iter().any(|target| target.path == folder) {
+        private_files::create_folder(&folder).with_context(|| format!("create {}", folder.display()))?;
+    }
     print_targets(&targets, &mounts);
     let plan = ForegroundPlan {
         targets,
@@ -65,7 +67,16 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let started = platform::wall_clock();
     let style = if arguments.verbose { OutputStyle::Lines } else { OutputStyle::ShortLines };
     let (totals, workers) = session.run_rounds(&plan, style, Box::new(|| Ok(())));
-    let left = if arguments.keep { vec![] } else { clean_up(&session, workers, &folder) };
+    let (kept, trial): (Vec<Worker>, Vec<Worker>) = workers
+        .into_iter()
+        .partition(|worker| config.targets.iter().any(|target| target.path == worker.target().path));
+    for worker in kept.iter().filter(|_| !arguments.keep) {
+        crate::output::println!(
+            "The test data on `{}` stays: it is a target of the configuration.",
+            worker.target().name
+        );
+    }
+    let left = if arguments.keep { vec![] } else { clean_up(&session, trial, &folder) };
     let code = print_result(&session, totals?, started, arguments)?;
     left.iter().for_each(|what| crate::output::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::RUN_FAILED) })

@@ -143,13 +143,17 @@ pub fn summary(target: &Target, runs: &[&Run], summary: &PresetSummary) -> Docum
     for table in &summary.tables {
         document.list(table.lines());
     }
-    document.section("original", "As printed by the original").table(figures(&summary.figures));
+    let (own, others) = match summary.original {
+        Some(_) => ("As printed by the original", "Not shown by the original"),
+        None => ("Figures", "Each phase"),
+    };
+    document.section("original", own).table(figures(&summary.figures));
     let published = published_figures(summary);
     if !published.blocks.is_empty() && runs.iter().any(|run| run.scale == Scale::Quick) {
         document.warning("The next table compares nothing: these runs used small test data, the published ones the full size.");
     }
     document.append(published);
-    document.section("phases", "Not shown by the original").table(phases(&summary.phases)).note(
+    document.section("phases", others).table(phases(&summary.phases)).note(
         "overhead: time between calls, in which content is generated and verified; excluded from every rate, like opening \
          files before and closing them after. steady: in the second half the rate varies by at most 20 % and drifts by at \
          most 10 %.",
@@ -163,7 +167,7 @@ pub fn summary(target: &Target, runs: &[&Run], summary: &PresetSummary) -> Docum
 }
 
 fn figures(all: &[PresetFigure]) -> Table {
-    let mut table = Table::new("Figures of the original")
+    let mut table = Table::new("Figures")
         .words(["figure", "unit"])
         .figures(["median", "smallest", "largest", "each run"]);
     for figure in all {

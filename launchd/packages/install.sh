@@ -62,7 +62,7 @@ install_programs() {
   put "$files/longhaul" "$prefix/bin/longhaul" 755
   echo "longhaul @VERSION@ is in $prefix/bin"
   case ":$PATH:" in *":$prefix/bin:"*) ;; *) echo "Add that folder to your PATH, or call it as $prefix/bin/longhaul" ;; esac
-  echo "Next: \`longhaul try\` measures your shares for some minutes, and leaves nothing there"
+  echo "Next: \`longhaul try --target nas=FOLDER\` measures a share and the local disk for some minutes, and leaves nothing there"
 }
 
 case ${1:-} in

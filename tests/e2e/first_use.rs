@@ -398,6 +398,20 @@ fn configured_target_is_measured_in_no_other_folder() {
 }
 
 #[test]
+fn trial_keeps_the_test_data_of_a_configured_target() {
+    let place = Place::with_tiny_trees();
+    let share = place.folder("share");
+    place.configure(&format!("[targets.share]\npath = \"{}\"\n", share.display()));
+    assert_all_ok(&place.run(&["folder-index"], &[("share", &share)]).expect(0).runs());
+    let before = tree::files(&sandbox(&share));
+    let output = place.longhaul("try").target("share", &share).expect(0);
+    assert!(output.out.contains("The test data on `share` stays"), "{output}");
+    let after = tree::files(&sandbox(&share));
+    assert!(before.iter().all(|file| after.contains(file)), "{before:?} {after:?}");
+    assert!(!place.data().join("try").exists());
+}
+
+#[test]
 fn trial_leaves_the_results_of_a_target_with_its_usual_name() {
     let place = Place::with_tiny_trees();
     let local = place.folder("local");

@@ -401,3 +401,31 @@ fn preset_runs_count_against_the_daily_budget() {
     output.assert_stderr(&["stopped before the next round", "in the last 24 hours"]);
     assert_eq!(output.value()["runs"], 1);
 }
+
+/// Work that runs for a time has no bound of its own.
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
+fn appending_for_a_time_leaves_the_reserve_free() {
+    if !mounts::in_own_mounts(appending_for_a_time_leaves_the_reserve_free) {
+        return;
+    }
+    let place = Place::new();
+    let target = place.folder("nas");
+    let _disk = Memory::mount(&target, 64 << 10);
+    let file = place.path("log.toml");
+    let profile = r#"
+        summary = "appends to a log"
+        [files.log]
+        count = 1
+        size = "1 MiB"
+        [[phase]]
+        name = "append"
+        [[phase.work]]
+        files = "log"
+        seconds = 60.0
+        steps = [{ do = "append", block = "1 MiB" }]
+    "#;
+    fs::write(&file, profile).unwrap();
+    let output = place.longhaul("preset").arg(&file).target("nas", &target).expect(3);
+    assert!(output.out.contains("what it appends would take the space that must stay free"), "{output}");
+}

@@ -208,6 +208,24 @@ fn purge_of_a_named_database_keeps_the_usual_results_and_configuration() {
     assert_all_ok(&place.stored_runs());
 }
 
+/// The database has the only knowledge of what is on the targets.
+#[test]
+fn purge_with_an_unreadable_database_removes_nothing() {
+    let (place, a) = measured();
+    fs::write(place.database(), "no database").unwrap();
+    let before = entries(&place.data());
+    for command in ["--dry-run", "--yes"] {
+        let output = place.longhaul("service uninstall --purge").arg(command).expect(1);
+        output.assert_stderr(&[
+            "nothing was removed",
+            "`.longhaul-*`",
+            &place.database().display().to_string(),
+        ]);
+        assert!(!output.out.contains("nothing was measured"), "{output}");
+    }
+    assert!(find_sandbox(&a).is_some() && entries(&place.data()) == before);
+}
+
 #[test]
 fn purge_leaves_a_configuration_that_is_a_link() {
     let (place, _) = measured();

@@ -119,6 +119,14 @@ fn sandbox_of_earlier_versions_is_removed_completely() {
 }
 
 #[test]
+fn purge_finds_the_sandbox_of_earlier_versions() {
+    for EarlierVersion { version, place, target } in EarlierVersion::all() {
+        let output = place.longhaul("service uninstall --purge --yes").expect(0);
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 0, "{version}: {output}");
+    }
+}
+
+#[test]
 fn every_setting_of_earlier_versions_is_accepted() {
     for EarlierVersion { version, place, .. } in EarlierVersion::all() {
         let path = place.path("home/config/longhaul/config.toml");

@@ -35,15 +35,15 @@ pub fn run(shared: &GlobalArgs, arguments: &RecordArgs) -> anyhow::Result<ExitCo
 fn record(shared: &GlobalArgs, arguments: &RecordArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?;
     let recordings = Recordings::of_database(&paths::database(shared, &config)?);
-    let name = arguments.name.clone().map_or_else(|| recordings.free_name(), Ok)?;
+    let name = arguments.name.clone();
     // Refused before the work of hours is recorded, not after it.
-    recordings.require_free(&name)?;
+    name.as_ref().map_or(Ok(()), |name| recordings.require_free(name))?;
     let place = NewRecording { recordings, name };
     let mounts = platform::mounts().unwrap_or_default();
     let find = |given| RecordedFolder::find(given, &config.targets, &mounts);
     let find_existing = |given| find(given)?.existing(&mounts);
     if let Some(share) = &arguments.folder {
-        mounted::record(&find(Some(share))?, arguments, &mounts, place)
+        mounted::record(&find_existing(Some(share))?, arguments, &mounts, place)
     } else if let Some(file) = &arguments.import {
         import::record(file, arguments.format, &find(arguments.on.as_deref())?, place)
     } else if arguments.program.is_empty() {
@@ -58,7 +58,8 @@ fn record(shared: &GlobalArgs, arguments: &RecordArgs) -> anyhow::Result<ExitCod
 /// A recording that does not exist yet.
 struct NewRecording {
     recordings: Recordings,
-    name: RecordingName,
+    /// Name that was given; `None`: the next free one.
+    name: Option<RecordingName>,
 }
 
 impl NewRecording {
@@ -67,8 +68,12 @@ impl NewRecording {
         if recording.operations.is_empty() {
             anyhow::bail!("nothing was recorded: {}", nothing_recorded(&recording.account, folder));
         }
-        self.recordings.create(&self.name, &recording.to_bytes())?;
-        let document = screens::record::recorded(self.name.as_str(), &recording.overview());
+        let bytes = recording.to_bytes();
+        let name = match self.name {
+            Some(name) => self.recordings.create(&name, &bytes).map(|_| name),
+            None => self.recordings.create_next(&bytes),
+        }?;
+        let document = screens::record::recorded(name.as_str(), &recording.overview());
         anstream::eprint!("{}", terminal::render(&document));
         Ok(())
     }

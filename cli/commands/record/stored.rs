@@ -1,9 +1,11 @@
 //! The stored recordings: their list, their content, their use and their removal.
 
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, ErrorKind, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
+use longhaul_measure::corpus::slices::DEFAULT_SLICES;
 use longhaul_measure::workloads::replay_plan;
 use longhaul_recording::Recording;
 use longhaul_service::config_edit::with_replay;
@@ -17,6 +19,9 @@ use super::examples::resolve;
 use crate::arguments::{GlobalArgs, RecordShowArgs, RecordingChoice};
 use crate::config_file::{read_text, replace_text};
 use crate::{errors, exit, paths, render};
+
+/// Pauses of a replay that are worth a word: shorter ones are printed as 0 s.
+const NOTICEABLE_PAUSES: Duration = Duration::from_millis(100);
 
 fn recordings(shared: &GlobalArgs) -> anyhow::Result<Recordings> {
     Ok(Recordings::of_database(&paths::database(shared, &paths::load_config(shared)?)?))
@@ -63,9 +68,11 @@ pub fn show(shared: &GlobalArgs, arguments: &RecordShowArgs) -> anyhow::Result<E
     let recording = read(&recordings(shared)?, &arguments.name)?;
     if arguments.all {
         let mut out = BufWriter::new(anstream::stdout().lock());
-        recording_lines(&recording).try_for_each(|line| writeln!(out, "{line}"))?;
-        out.flush()?;
-        return Ok(exit::OK);
+        let written = recording_lines(&recording).try_for_each(|line| writeln!(out, "{line}"));
+        return match written.and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(exit::OK),
+        };
     }
     let overview = recording.overview();
     if arguments.json {
@@ -93,14 +100,20 @@ pub fn choose(shared: &GlobalArgs, choice: Option<&RecordingChoice>) -> anyhow::
         None => crate::output::println!("Rounds replay no recording from now on."),
     }
     crate::output::println!("Written: {}", path.display());
-    chosen.map_or(Ok(()), |chosen| print_shortest_replay(shared, &chosen))?;
+    chosen.map_or(Ok(()), |chosen| print_cost(shared, &chosen))?;
     Ok(exit::OK)
 }
 
-/// Prints how long a replay takes at least, and warns if that is longer than a run may take.
-fn print_shortest_replay(shared: &GlobalArgs, recording: &Recording) -> anyhow::Result<()> {
-    let shortest = replay_plan(recording).pause_time();
-    if shortest.is_zero() {
+/// Prints the space that replays need, and how long one takes at least, and warns if that is longer than a run may take.
+fn print_cost(shared: &GlobalArgs, recording: &Recording) -> anyhow::Result<()> {
+    let plan = replay_plan(recording);
+    let bytes = plan.corpus_bytes().saturating_mul(DEFAULT_SLICES);
+    crate::output::println!(
+        "Its test data takes {} on each target: {DEFAULT_SLICES} copies, which take turns, or more if there is ample space.",
+        units::bytes(bytes as f64)
+    );
+    let shortest = plan.pause_time();
+    if shortest < NOTICEABLE_PAUSES {
         return Ok(());
     }
     let cap = paths::load_config(shared)?.limits.cap;

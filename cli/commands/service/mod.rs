@@ -109,7 +109,7 @@ fn plan(shared: &GlobalArgs) -> anyhow::Result<ServicePlan> {
 pub fn manager_check() -> Check {
     let install = "`longhaul service install` starts it now and after each login";
     match service_status() {
-        Ok(ServiceStatus { is_defined: false, .. }) => {
+        Ok(status) if is_not_installed(&status) => {
             Check::problem("service", CheckStatus::Failed, "not running: it is not installed", install)
         }
         Ok(status) => {

@@ -11,11 +11,11 @@ use anyhow::Context as _;
 use longhaul_measure::inventory::{Inventory, NotRemoved, NotRemovedReason};
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport, SandboxLocation};
-use longhaul_model::{Hint, ProtocolFamily, Target};
+use longhaul_model::{ProtocolFamily, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
-use longhaul_store::{Reader, StoredEpoch, StoredTarget};
+use longhaul_store::{Reader, Store, StoredEpoch, StoredTarget};
 use longhaul_view::units::count;
 
 use super::super::{clean, trial};
@@ -35,7 +35,7 @@ pub struct Purge {
 
 /// Determines what can be deleted, without touching a target.
 pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
-    // Files can be deleted even if they cannot be read, so read errors are only reported.
+    // Files can be deleted even if the configuration cannot be read, so that is only reported.
     let config = paths::load_config(shared).unwrap_or_else(|error| {
         let why = errors::text(&error);
         crate::output::eprintln!(
@@ -44,14 +44,7 @@ pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
         Config::default()
     });
     let database = paths::database(shared, &config)?;
-    let known = if database.exists() { DatabaseFacts::read(&database) } else { Ok(DatabaseFacts::default()) };
-    let known = known.unwrap_or_else(|error| {
-        crate::output::eprintln!(
-            "longhaul: the test data on targets cannot be found, as the database cannot be read: {}",
-            error.one_line()
-        );
-        DatabaseFacts::default()
-    });
+    let known = DatabaseFacts::of(&database)?;
     let is_of_config =
         paths::database(&GlobalArgs { database: None, ..shared.clone() }, &config)? == database;
     let config_file = is_of_config.then(|| paths::config_file(shared)).transpose()?;
@@ -70,6 +63,33 @@ struct DatabaseFacts {
 }
 
 impl DatabaseFacts {
+    /// Reads a database, which need not exist. An older one is brought up to date first.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read: it has the only knowledge of what is on the targets, so nothing may be deleted then.
+    fn of(database: &Path) -> anyhow::Result<Self> {
+        if !database.exists() {
+            return Ok(Self::default());
+        }
+        let facts = match Self::read(database) {
+            Err(longhaul_store::Error::SchemaTooOld { .. }) => {
+                let mounts = platform::mounts().context("read the mount table")?;
+                let _exclusive = DatabaseLock::acquire(database, &mounts)?;
+                Store::open(database, &mounts).map(drop).and_then(|()| Self::read(database))
+            }
+            facts => facts,
+        };
+        let kept = || {
+            format!(
+                "nothing was removed, because the test data on the targets is only known from the database. If it cannot be repaired: remove \
+                 the folders `.longhaul-*` on the targets by hand, move {} aside, and run this again",
+                database.display()
+            )
+        };
+        facts.with_context(kept)
+    }
+
     fn read(database: &Path) -> longhaul_store::Result<Self> {
         let reader = Reader::open(database)?;
         Ok(Self { machine: reader.machine_id()?, targets: reader.targets()?, epochs: reader.epochs()? })
@@ -145,6 +165,7 @@ impl Purge {
                         sandbox.display()
                     );
                 }
+                None if target.path == trial::folder(&self.database) => {}
                 None => crate::output::println!("nothing was measured on `{}`", target.name),
             }
         }

@@ -193,8 +193,8 @@ impl RunError {
         match self {
             Self::Operation { source, .. } => error_advice(source.raw_os_error()),
             Self::LocalDisk { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                "A file of this computer is missing, not one of the target. The next run creates its own again; a recording must be \
-                 put back, or another one chosen: longhaul record use"
+                "It is on this computer, not on the target. If it is a recording, choose another one: longhaul record use NAME; the next \
+                 run creates other files again"
             }
             Self::LocalDisk { .. } => {
                 "The problem is on the local disk, not on the target: check its free space and permissions"

@@ -37,6 +37,17 @@ pub enum WaitKind {
 }
 
 impl WaitMetric {
+    /// Returns true for the time waiting of a replay: the metric that decides if nothing but a recording is measured.
+    pub fn is_replay_waiting(&self) -> bool {
+        self.figures == [("replay", "waiting")]
+    }
+
+    /// Returns true if the pauses of the task are part of the metric: in the total of a replay. What the rest of such a time was
+    /// spent on cannot be told from its length.
+    pub fn includes_pauses(&self) -> bool {
+        self.figures == [("replay", "total")]
+    }
+
     /// Returns the time of the metric in a run, in seconds; `None` if any of its figures is missing.
     fn seconds_in(&self, run: &Run) -> Option<f64> {
         let figure = |(phase, name): &(&str, &str)| {

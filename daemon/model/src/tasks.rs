@@ -103,7 +103,7 @@ pub const YOUR_DAY: Task = Task {
         day("your day: total", &[("replay", "total")]),
         day("your day: time waiting", &[("replay", "waiting")]),
     ],
-    is_paced: false,
+    is_paced: true,
 };
 
 /// Every task, in the order in which they are listed. In memory, a run refers to its task by the index here; the database

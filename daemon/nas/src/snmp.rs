@@ -31,6 +31,12 @@ const USUAL_COMMUNITY: &str = "public";
 pub fn read(settings: &SnmpSettings, deadline: Instant) -> Result<NasReading, NasError> {
     let auth = auth(&settings.access)?;
     let address = resolve(&settings.host, settings.port)?;
+    if matches!(address, SocketAddr::V6(address) if address.scope_id() != 0) {
+        let message = format!(
+            "{address} is an address of one network interface, which SNMP here cannot use: give another one"
+        );
+        return Err(NasError::new(NasProblem::Unreachable, message));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
         NasError::new(NasProblem::Unreachable, format!("cannot create a socket for SNMP: {error}"))
@@ -205,10 +211,13 @@ fn failure(error: &async_snmp::Error, address: SocketAddr, access: &SnmpAccess) 
             NasError::new(NasProblem::Unreachable, message)
         }
         ErrorKind::Auth | ErrorKind::Report | ErrorKind::Snmp => {
-            let message = format!(
-                "the SNMP agent at {address} refuses the request: {error}; check the user, the passwords, \
-                 `authentication` and `encryption`, and that it may read everything"
-            );
+            let next = match access {
+                SnmpAccess::Community(_) => "check that the community may read everything",
+                SnmpAccess::User(_) => {
+                    "check the user, the passwords, `authentication` and `encryption`, and that it may read everything"
+                }
+            };
+            let message = format!("the SNMP agent at {address} refuses the request: {error}; {next}");
             NasError::new(NasProblem::Refused, message)
         }
         _ => {

@@ -50,17 +50,23 @@ fn not_run(failure: ToolFailure, host: &str) -> NasError {
 }
 
 fn refusal(code: i32, output: &ToolOutput, host: &str) -> NasError {
-    let text = String::from_utf8_lossy(&output.stderr);
-    // The last line is the reason; banners of the NAS come before it.
-    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why");
+    let (errors, printed) =
+        (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    // The last line is the reason; banners of the NAS come before it. A shell that refuses to log in prints its reason.
+    let last = |text: &str| text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
+    let line = last(&errors).or_else(|| last(&printed)).unwrap_or_else(|| "it does not say why".to_owned());
     let line: String = line.chars().filter(|char| !char.is_control()).take(MAX_ERROR_CHARS).collect();
-    if code != SSH_FAILED {
+    let says = |reasons: &[&str]| reasons.iter().any(|reason| errors.contains(reason));
+    if code != SSH_FAILED && says(&["No such file"]) {
         let message = format!("ssh {host}: {line}: the NAS has no /proc of Linux; read it through SNMP");
         return NasError::new(NasProblem::Nothing, message);
     }
-    let is_refused =
-        ["Permission denied", "Host key verification failed"].iter().any(|why| line.contains(why));
-    let (problem, next) = if is_refused {
+    if code != SSH_FAILED {
+        let message = format!("ssh {host}: {line}: the user must be allowed to run `{COMMAND}` there");
+        return NasError::new(NasProblem::Refused, message);
+    }
+    let refusals = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
+    let (problem, next) = if says(&refusals) {
         (
             NasProblem::Refused,
             format!("`ssh {host}` has to work without a question: connect once by hand, and use a key"),

@@ -2,7 +2,7 @@
 
 use longhaul_model::{
     CacheState, CallTotals, MetricSeconds, Phase, PhaseTimes, Protocol, RequestTimes, RequestTotals,
-    TcpCounters,
+    TcpCounters, YOUR_DAY,
 };
 use rusqlite::{Connection, Row, params_from_iter};
 
@@ -115,10 +115,14 @@ fn from_values(values: [Option<u64>; COLUMNS.len()]) -> RequestTimes {
     }
 }
 
-/// Returns the query for phases with metrics. Calls are added up in SQL, so that no histogram is read.
+/// Returns the query for phases with metrics, at the scale of most runs; of the replays, those of the newest recording. Calls are
+/// added up in SQL, so that no histogram is read.
 fn phase_times_query() -> String {
     format!(
-        "SELECT run.number AS run, run.round, target.name AS target, run.protocol, run.workload, run.metrics,
+        "WITH newest AS (
+            SELECT number, scale, CASE workload WHEN '{your_day}' THEN json_extract(facts, '$.recording') END AS recording
+            FROM run WHERE round > (SELECT coalesce(max(number), 0) FROM round) - ?1 AND outcome = 'ok' AND metrics IS NOT NULL)
+        SELECT run.number AS run, run.round, target.name AS target, run.protocol, run.workload, run.metrics,
             json_extract(run.conditions, '$.round_trip_us') AS round_trip_us,
             json_extract(run.conditions, '$.send_rate') AS send_rate,
             phase.number, phase.name AS phase, phase.cache, phase.seconds, phase.wire_read, phase.wire_written,
@@ -132,13 +136,15 @@ fn phase_times_query() -> String {
             (SELECT coalesce(sum(sum_ns), 0) FROM operation WHERE operation.phase = phase.number
                 AND operation = 'decode') AS decode_ns,
             {times}
-        FROM run JOIN target ON target.number = run.target
+        FROM newest JOIN run ON run.number = newest.number JOIN target ON target.number = run.target
         CROSS JOIN phase ON phase.run = run.number
         LEFT JOIN request_times ON request_times.phase = phase.number
-        WHERE run.round > (SELECT coalesce(max(number), 0) FROM round) - ?1
-            AND run.outcome = 'ok' AND run.metrics IS NOT NULL AND phase.complete
-            AND run.epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)
+        WHERE phase.complete AND run.epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)
+            AND run.scale = (SELECT scale FROM newest GROUP BY scale ORDER BY count(*) DESC, max(number) DESC LIMIT 1)
+            AND newest.recording IS (CASE run.workload WHEN '{your_day}' THEN
+                (SELECT recording FROM newest WHERE recording IS NOT NULL ORDER BY number DESC LIMIT 1) END)
         ORDER BY run.number, phase.position",
+        your_day = YOUR_DAY.name(),
         times = COLUMNS.map(|name| format!("request_times.{name}")).join(", ")
     )
 }

@@ -75,6 +75,19 @@ impl Reader {
         })
     }
 
+    /// Returns the latest scheduled round that was started, so that the machine was looked at before it. `None`: there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn last_started(&self) -> Result<Option<StoredRound>> {
+        let query = "SELECT * FROM round WHERE scheduled_us IS NOT NULL AND before IS NOT NULL ORDER BY number DESC LIMIT 1";
+        self.in_snapshot(
+            "read the last started round",
+            |cx| Ok(query_all(cx, query, [], stored_round)?.pop()),
+        )
+    }
+
     /// Returns the scheduled start of the first scheduled round. `None`: there
     /// is no scheduled round.
     ///

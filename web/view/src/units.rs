@@ -87,6 +87,11 @@ pub fn bytes(value: f64) -> String {
     format!("{} {unit}", three_digits(scaled))
 }
 
+/// Formats a count with thousands separators.
+pub fn whole(count: u64) -> String {
+    if count < 1000 { count.to_string() } else { grouped(count as f64) }
+}
+
 /// Formats a number with at least three significant digits and thousands separators: `12,300`.
 pub fn grouped(value: f64) -> String {
     let text = three_digits(value);

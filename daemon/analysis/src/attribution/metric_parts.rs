@@ -33,8 +33,10 @@ pub struct RunInput<'a> {
     pub server_use: Option<ServerUse>,
 }
 
-/// Returns the parts of a metric's time in a run; `None` if the run has no such time, or no phase of it.
+/// Returns the parts of a metric's time in a run; `None` if the run has no such time, or no phase of it, or if the metric includes
+/// the pauses of its task.
 pub fn metric_parts(run: RunInput<'_>, metric: &WaitMetric) -> Option<MetricParts> {
+    (!metric.includes_pauses()).then_some(())?;
     let felt = run.phases.first()?.metrics.iter().find(|known| known.metric == metric.name)?.seconds;
     let own: Vec<PhaseParts> =
         run.phases.iter().filter(|phase| belongs(phase, metric)).map(|phase| split(run, phase)).collect();

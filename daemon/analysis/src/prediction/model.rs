@@ -154,7 +154,8 @@ impl Model {
     ///
     /// The interval is meant to contain the time of a typical run with a probability of 95 %. It covers the error of the fit
     /// and that of the model, which grows with the distance from what was measured. With more bandwidth than was measured it
-    /// reaches up to the time without it, because something else than the network may have limited the rate.
+    /// reaches up to the time without it, because something else than the network may have limited the rate. It begins at the
+    /// time of the bytes alone.
     ///
     /// # Errors
     ///
@@ -171,10 +172,16 @@ impl Model {
         let critical = student_critical(0.05, self.fit.degrees_of_freedom as f64);
         // Errors are ratios, so the range is a factor up and down.
         let factor = (critical * fit_error.hypot(model_error)).exp();
+        // No bytes arrive faster than the path carries them; one that is as usual was at times as fast as the fastest measured.
+        let usual = self.measured.bandwidth;
+        let fastest = match environment.bytes_per_second {
+            rate if rate < usual.middle => rate,
+            rate => rate.max(usual.high),
+        };
         let slowest = with_rate(environment.bytes_per_second.min(self.measured.bandwidth.high)).max(seconds);
         Ok(Prediction {
             seconds,
-            low: seconds / factor,
+            low: (seconds / factor).max(self.bytes / fastest),
             high: slowest * factor,
             is_extrapolated: reach > MAX_REACH,
         })

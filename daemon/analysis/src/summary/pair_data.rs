@@ -193,17 +193,23 @@ impl<'s, 'h> PairData<'s, 'h> {
 
     /// Like [`Self::compare_overall`], but only over the weighted metrics that `wanted` selects.
     pub(super) fn compare_weighted(&self, wanted: impl Fn(&WaitMetric) -> bool) -> Option<MetricComparison> {
-        let is_weighted =
-            |position: &MetricIndex| position.metric().weight > 0.0 && wanted(position.metric());
         // A task that is no longer measured must not keep newer rounds out.
         let newest = self.rounds.values().filter_map(MetricRounds::last_day).max();
         let is_current = |of: &MetricRounds| {
             newest.zip(of.last_day()).is_some_and(|(newest, last)| last >= newest - DAYS_MEASURED)
         };
+        let current = || self.rounds.iter().filter(|(_, of)| is_current(of));
+        let has_weights = current().any(|(position, _)| position.metric().weight > 0.0);
+        let weight = |metric: &WaitMetric| match has_weights {
+            true => metric.weight,
+            // Only the user's own recording is measured.
+            false => f64::from(u8::from(metric.is_replay_waiting())),
+        };
         let weighted = |select: fn(&MetricRounds) -> &[PairedReading]| {
-            let wanted = self.rounds.iter().filter(|(position, of)| is_weighted(position) && is_current(of));
+            let is_wanted = |metric: &WaitMetric| weight(metric) > 0.0 && wanted(metric);
+            let wanted = current().filter(|(position, _)| is_wanted(position.metric()));
             let wanted = wanted.map(|(position, of)| WeightedRounds {
-                weight: position.metric().weight,
+                weight: weight(position.metric()),
                 cap: of.cap,
                 rounds: select(of),
             });

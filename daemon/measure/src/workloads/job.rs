@@ -57,6 +57,16 @@ impl Job<'_> {
         Err(RunError::refused(self.sandbox.path(), reason, advice))
     }
 
+    /// Returns the number of bytes that fit on the target while [`Settings::reserve`] stays free.
+    ///
+    /// # Errors
+    ///
+    /// If the space of the target cannot be read.
+    pub fn spare_bytes(&self) -> Result<u64, RunError> {
+        let Space { free_bytes, total_bytes } = self.sandbox.space(&self.untimed())?;
+        Ok(free_bytes.saturating_sub(self.settings.reserve.bytes_of(total_bytes)))
+    }
+
     /// Checks that existing files on the target can be opened for writing in place.
     ///
     /// gvfs can only replace a whole file. The check opens the sandbox's marker file, because it always exists,

@@ -28,6 +28,8 @@ struct Sums {
     disks: BTreeMap<String, NasDisk>,
     busy_us: u64,
     total_us: u64,
+    /// True if a time of a processor cannot be read: without it the others would tell a wrong share.
+    lacks_processor: bool,
     boot_time: Option<u64>,
 }
 
@@ -41,11 +43,11 @@ pub fn read(bytes: &[u8]) -> Result<NasReading, NasError> {
     // Each line is decoded by itself: replacing what is not UTF-8 in the whole answer would need up to three times its size.
     let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
     lines.filter_map(|line| sample(line.trim_end_matches('\r'))).for_each(|sample| sums.add(&sample));
-    let Sums { disks, busy_us, total_us, boot_time } = sums;
+    let Sums { disks, busy_us, total_us, lacks_processor, boot_time } = sums;
     let processors = NasProcessors::Counted { busy: Counter::wide(busy_us), total: Counter::wide(total_us) };
     devices::checked(NasReading {
         start: boot_time.map(NasStart::BootTime),
-        processors: (total_us > 0).then_some(processors),
+        processors: (total_us > 0 && !lacks_processor).then_some(processors),
         disks: disks.into_values().collect(),
         ..NasReading::default()
     })
@@ -65,7 +67,10 @@ impl Sums {
     }
 
     fn add_processor(&mut self, sample: &Sample<'_>) {
-        let Some(us) = microseconds(sample.value) else { return };
+        let Some(us) = microseconds(sample.value) else {
+            self.lacks_processor = true;
+            return;
+        };
         let mode = label(sample.labels, "mode").unwrap_or_default();
         if GUEST_MODES.contains(&mode.as_str()) {
             return;

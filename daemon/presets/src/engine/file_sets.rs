@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +91,8 @@ pub struct TestFileSet {
     ///
     /// An append can start in the middle of a sector, and a sector can only hold one content version.
     pub single_turn: Option<u64>,
+    /// Bytes by which the files of all sets may still grow, so that the reserve of the target stays free.
+    growth_left: Arc<AtomicU64>,
     /// True if every existing file is complete, because no phase creates, extends or deletes files of the set.
     pub is_whole: bool,
     /// Tracker of writes in progress, so that overlapping reads are not verified.
@@ -100,6 +106,16 @@ pub struct TestFileSet {
 }
 
 impl TestFileSet {
+    /// Reserves space by which a file may grow. Returns false if there is none.
+    pub fn may_grow(&self, bytes: u64) -> bool {
+        self.growth_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+
+    /// Gives back the space by which a file had grown.
+    pub fn shrunk(&self, bytes: u64) {
+        self.growth_left.fetch_add(bytes, Relaxed);
+    }
+
     /// Returns the size of a file in bytes, without appended data.
     pub fn initial_bytes(&self, number: u64) -> u64 {
         self.spec.size.file_bytes(self.seed, number)
@@ -227,6 +243,7 @@ impl TestFileSets {
         let PresetRun { job, profile, .. } = run;
         let context = job.untimed();
         let root = run.open_folder()?;
+        let growth_left = Arc::new(AtomicU64::new(growth(run)?));
         let sets = profile.files.iter().map(|(name, spec)| {
             let home = context.create_and_open_folder(&root, &to_cstring(name.clone()))?;
             let folders =
@@ -236,6 +253,7 @@ impl TestFileSets {
                 spec: spec.clone(),
                 present: Mutex::default(),
                 single_turn: profile.has_appends(name).then_some(turn),
+                growth_left: Arc::clone(&growth_left),
                 is_whole: !profile.changes_files(name),
                 write_tracker: WriteTracker::default(),
                 name: name.clone(),
@@ -258,6 +276,26 @@ impl TestFileSets {
     pub fn get(&self, name: &str) -> &TestFileSet {
         &self.sets[name]
     }
+}
+
+/// Returns the error for an append that would take space which must stay free.
+pub fn no_space_to_append(path: &Path) -> RunError {
+    let reason = "what it appends would take the space that must stay free";
+    RunError::refused(
+        path,
+        reason,
+        "Append for a shorter time or in smaller blocks, or free space on the target",
+    )
+}
+
+/// Returns the number of bytes by which files may grow, beside those that phases create.
+fn growth(run: &PresetRun<'_>) -> Result<u64, RunError> {
+    let PresetRun { job, profile, .. } = run;
+    if !profile.files.keys().any(|name| profile.has_appends(name)) {
+        return Ok(0);
+    }
+    let created = profile.files.values().map(|set| (set.total_bytes(0) as f64 * (1.0 - set.present)) as u64);
+    Ok(job.spare_bytes()?.saturating_sub(created.fold(0, u64::saturating_add)))
 }
 
 /// Removes all files that an earlier run left in a set, then creates the files that must exist before the phases.

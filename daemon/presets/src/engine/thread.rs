@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::file_names::{digits, to_cstring};
 use super::file_pool::FilePool;
-use super::file_sets::{ContentPosition, TestFileSet};
+use super::file_sets::{ContentPosition, TestFileSet, no_space_to_append};
 use super::repetition_log::RepetitionLog;
 use super::thread_work::{PhaseShared, ThreadWork};
 use super::timestamps::Timestamps;
@@ -312,7 +312,7 @@ impl<'a> PresetThread<'a> {
             Action::Evict => self.evict(step, number),
             Action::Delete => {
                 self.open_files.remove(&number).map_or(Ok(()), |open| context.close(open.file))?;
-                self.appended_bytes.remove(&number);
+                self.set.shrunk(self.appended_bytes.remove(&number).unwrap_or_default());
                 self.files.delete();
                 context.unlink(folder, name)
             }
@@ -414,6 +414,9 @@ impl<'a> PresetThread<'a> {
 
     fn append(&mut self, step: &Step, number: u64) -> Result<(), RunError> {
         let end = self.open_handle(number)?.bytes;
+        if !self.set.may_grow(step.block.0) {
+            return Err(no_space_to_append(self.open_files[&number].file.path()));
+        }
         self.write(Block { file: number, offset: end, length: step.block.0 as usize })?;
         *self.appended_bytes.entry(number).or_default() += step.block.0;
         self.open_handle(number)?.bytes += step.block.0;

@@ -136,10 +136,25 @@ impl Profile {
         require(work.choose == StepChoice::All || weights > 0.0, || {
             "with `choose = \"one\"`, at least one step needs a `weight` above 0".to_owned()
         })?;
+        let uses = |action: Action| work.all_steps().any(|step| step.action == action);
+        let makes_folders = uses(Action::MakeFolder) || uses(Action::RemoveFolder);
+        require(!makes_folders || work.choose == StepChoice::All, || {
+            "with `choose = \"one\"`, `make-folder` and `remove-folder` would not come in pairs".to_owned()
+        })?;
+        require(!uses(Action::Create) || set.present < 1.0 || self.is_emptied(&work.files), || {
+            "`create` would find no file that is missing: set `present` below 1, or delete files first"
+                .to_owned()
+        })?;
         work.all_steps().try_for_each(check_step)?;
         require(work.share == FileSharing::All || work.threads <= set.count, || {
             format!("{} threads cannot share {} files: some threads would have none", work.threads, set.count)
         })
+    }
+
+    /// Returns whether any phase deletes files of a set.
+    fn is_emptied(&self, files: &str) -> bool {
+        let work = self.phases.iter().flat_map(|phase| &phase.work).filter(|work| work.files == files);
+        work.flat_map(ThreadGroup::all_steps).any(|step| step.action == Action::Delete)
     }
 
     fn check_figure(&self, print: &PrintedFigure) -> CheckResult {

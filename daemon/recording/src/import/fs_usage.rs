@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Importer;
-use super::numbers::{number, seconds};
+use super::numbers::{DayClock, number, seconds};
 use super::paths::{absolute, outside_data_volume};
 use super::window::{SortingSink, SortingWindow};
 use crate::{Access, ActionResult, CallTime, CreateMode, Note, OpenMode, TraceAction, TraceEvent, TraceSink};
@@ -17,8 +17,6 @@ use crate::{Access, ActionResult, CallTime, CreateMode, Note, OpenMode, TraceAct
 /// (apple-oss-distributions/xnu, bsd/vfs/vfs_lookup.c, `kdebug_lookup`); on macOS 15.3.1 and 26.5.2 that were 144 to 156 bytes
 /// (yottayoshida/sideeye, spike/fsusage/RESULTS.md).
 const MIN_CUT_BYTES: usize = 120;
-/// Length of a day: the times have no date.
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// Reads the text of `fs_usage -w -f filesys`.
 #[derive(Default)]
@@ -30,8 +28,7 @@ pub struct FsUsageImporter {
     last_opened: HashMap<u64, u64>,
     next_handle: u64,
     window: SortingWindow,
-    days: Duration,
-    last_time: Duration,
+    clock: DayClock,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -155,7 +152,7 @@ impl Line<'_> {
     fn result(&self) -> ActionResult {
         match self.error {
             None => ActionResult::Done,
-            Some(2 | 20) => ActionResult::NotFound,
+            Some(2) => ActionResult::NotFound,
             Some(17) => ActionResult::Exists,
             Some(_) => ActionResult::Failed,
         }
@@ -220,11 +217,7 @@ impl Importer for FsUsageImporter {
             return;
         }
         let Some(line) = parse(line) else { return sink.note(Note::Damaged) };
-        if line.ended + DAY / 2 < self.last_time {
-            self.days += DAY;
-        }
-        self.last_time = line.ended;
-        let began = (self.days + line.ended).saturating_sub(line.took);
+        let began = self.clock.at(line.ended).saturating_sub(line.took);
         let mut window = std::mem::take(&mut self.window);
         self.call(&mut Context { line: &line, began, sink: window.sink(sink) });
         self.window = window;

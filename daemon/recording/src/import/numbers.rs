@@ -6,6 +6,30 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
+/// Length of a day.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Clock of a trace whose times have no date: after midnight it goes on.
+#[derive(Default)]
+pub(super) struct DayClock {
+    days: Duration,
+    last: Duration,
+}
+
+impl DayClock {
+    /// Returns the time since the first midnight. A time since 1970 stays as it is.
+    pub(super) fn at(&mut self, time: Duration) -> Duration {
+        if time >= DAY {
+            return time;
+        }
+        if time + DAY / 2 < self.last {
+            self.days += DAY;
+        }
+        self.last = time;
+        self.days + time
+    }
+}
+
 /// Parses a decimal number, or a hexadecimal one that begins with `0x`.
 pub(super) fn number(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;

@@ -1,5 +1,7 @@
 //! A sink for tests that writes down events as text.
 
+use std::time::Duration;
+
 use crate::{Note, TraceEvent, TraceSink};
 
 /// Events and notes as text.
@@ -7,10 +9,13 @@ use crate::{Note, TraceEvent, TraceSink};
 pub(crate) struct Written {
     pub(crate) events: Vec<String>,
     pub(crate) notes: Vec<String>,
+    /// Times at which the events began.
+    pub(crate) began: Vec<Duration>,
 }
 
 impl TraceSink for Written {
     fn event(&mut self, event: &TraceEvent<'_>) {
+        self.began.push(event.time.began);
         let mut paths = vec![];
         let action = event.action.clone().with_paths(&mut |path| {
             paths.push(String::from_utf8_lossy(path).into_owned());

@@ -84,6 +84,13 @@ enum Size {
     Final(u64),
 }
 
+/// A read that was done: where, how much was asked for, and how much came.
+struct Transfer {
+    offset: u64,
+    length: u64,
+    read: u64,
+}
+
 /// Reads of a recording.
 struct Reads {
     sizes: Vec<Size>,
@@ -107,15 +114,18 @@ impl Reads {
                 self.open.get(&handle).copied().into_iter().for_each(|node| self.change(node));
             }
             Action::Copy(copy) => {
-                let at_end = copy.length == 0 && copy.read_at > 0;
-                let end = copy.read_at.saturating_add(copy.length);
-                self.open.get(&copy.from).copied().into_iter().for_each(|node| self.read(node, end, at_end));
+                if let Some(node) = self.open.get(&copy.from).copied() {
+                    self.read(
+                        node,
+                        Transfer { offset: copy.read_at, length: copy.length, read: copy.length },
+                    );
+                }
                 self.open.get(&copy.to).copied().into_iter().for_each(|node| self.change(node));
             }
             Action::Read { handle, offset, length, read } => {
-                let end = offset.saturating_add(read);
-                let at_end = read < length && read > 0;
-                self.open.get(&handle).copied().into_iter().for_each(|node| self.read(node, end, at_end));
+                if let Some(node) = self.open.get(&handle).copied() {
+                    self.read(node, Transfer { offset, length, read });
+                }
             }
             Action::SetLength { node, .. } | Action::Remove { node } => self.change(node),
             Action::Rename { from, to } => [from, to].into_iter().for_each(|node| self.change(node)),
@@ -132,13 +142,17 @@ impl Reads {
         };
     }
 
-    fn read(&mut self, node: NodeNumber, end: u64, at_end: bool) {
+    /// A read of nothing shows the end of the file only directly after what was read before: elsewhere it is behind the end.
+    fn read(&mut self, node: NodeNumber, Transfer { offset, length, read }: Transfer) {
         let size = &mut self.sizes[node.0 as usize];
+        let end = offset.saturating_add(read);
         *size = match *size {
+            Size::AtLeast(bytes) if read == 0 && bytes == offset && bytes > 0 => Size::Exactly(bytes),
+            other if read == 0 => other,
             Size::Final(bytes) => Size::Final(bytes),
             Size::Exactly(bytes) => Size::Exactly(bytes.max(end)),
-            Size::AtLeast(bytes) if !at_end => Size::AtLeast(bytes.max(end)),
-            Size::Unknown if !at_end => Size::AtLeast(end),
+            Size::Unknown if read == length => Size::AtLeast(end),
+            Size::AtLeast(bytes) if read == length => Size::AtLeast(bytes.max(end)),
             Size::Unknown | Size::AtLeast(_) => Size::Exactly(end),
         };
     }

@@ -7,7 +7,8 @@
 //! - **Threads**: a recorded thread gets a replay thread of its own, or that of one which ended before it began. Beyond the
 //!   limit, several share one and keep their order.
 //! - **Beginnings**: a thread begins its pause when the operation before its first one is complete, so that a replay that takes
-//!   longer elsewhere starts it as much later. A thread that only waited while others came and went goes on at once after them.
+//!   longer elsewhere starts it as much later. A thread that waited while others came and went goes on after them, and pauses
+//!   first if their pauses and operations together explain less than half of its own pause.
 //! - **Pauses** are the means of their classes, each capped.
 //! - **Names**: a path that the program gave from an open folder is given from it again, if that folder is open then and has not been
 //!   renamed; all others from the recorded folder.
@@ -19,6 +20,7 @@ mod action;
 mod answers;
 mod compile;
 mod corpus;
+mod lives;
 mod order;
 mod ordering;
 mod steps;
@@ -89,6 +91,6 @@ impl ReplayPlan {
 
     /// Returns the bytes of all files that exist before the replay begins.
     pub fn corpus_bytes(&self) -> u64 {
-        self.nodes.iter().map(|node| node.bytes).sum()
+        self.nodes.iter().map(|node| node.bytes).fold(0, u64::saturating_add)
     }
 }

@@ -20,6 +20,8 @@ pub struct Wait {
 pub struct ReplayStep<'plan> {
     /// Class of the pause before the step, an index of [`ReplayPlan::pauses`](super::ReplayPlan::pauses).
     pub pause: u8,
+    /// True if the pause begins when the waits are over; otherwise both begin at once.
+    pub pauses_last: bool,
     /// The work.
     pub action: PlannedAction,
     /// The answer that the plan expects: anything but [`ActionResult::Failed`].
@@ -90,7 +92,7 @@ impl ReplayThread {
         self.extras.extend(step.folder.map(|slot| slot.0));
         let place = if step.folder.is_some() { IN_FOLDER } else { 0 };
         self.codes.push(code as u8 | place | answer << 6);
-        self.pauses.push(step.pause);
+        self.pauses.push(step.pause | if step.pauses_last { PAUSES_LAST } else { 0 });
         self.objects.push(object);
     }
 
@@ -163,6 +165,8 @@ impl ReplayThread {
     }
 }
 
+/// Mark of the class of a pause, at most 64, that begins when the waits are over.
+const PAUSES_LAST: u8 = 0x80;
 /// Mark of a code whose names are given from an open folder.
 const IN_FOLDER: u8 = 0x20;
 
@@ -350,7 +354,8 @@ impl<'plan> Iterator for Steps<'plan> {
             _ => ActionResult::Exists,
         };
         let pause = self.lane.pauses[self.step];
+        let (pause, pauses_last) = (pause & !PAUSES_LAST, pause & PAUSES_LAST > 0);
         self.step += 1;
-        Some(ReplayStep { pause, action, expected, folder, waits })
+        Some(ReplayStep { pause, pauses_last, action, expected, folder, waits })
     }
 }

@@ -115,7 +115,10 @@ impl Scrubber {
             TraceAction::Read { handle, offset, length, read } => {
                 let open = self.handle(handle)?;
                 let offset = offset.or(open.end).unwrap_or(0);
-                self.transfer(handle, offset.saturating_add(read), Direction::Read);
+                // A read of nothing is behind the end of the file.
+                if done && read > 0 {
+                    self.transfer(handle, offset.saturating_add(read), Direction::Read);
+                }
                 Ok(Action::Read { handle: open.number, offset, length, read })
             }
             TraceAction::Write { handle, offset, length } => {
@@ -190,7 +193,8 @@ impl Scrubber {
                 }
             }
             TraceAction::Attributes { found, .. } | TraceAction::AttributesButAccessTime { found, .. } => {
-                if let Some(file) = self.tree.find(path, Sort::Unknown) {
+                let sort = if found == Some(FoundFile::Link) { Sort::Link } else { Sort::Unknown };
+                if let Some(file) = self.tree.find(path, sort) {
                     self.found(file, found);
                 }
             }
@@ -292,9 +296,6 @@ impl Scrubber {
             (None, None) => Err(Omission::Outside),
             (Some(from), Some(to)) => {
                 let numbers = self.pair(&from, &to)?;
-                if result == ActionResult::NotFound {
-                    self.tree.absent(&from);
-                }
                 if done && let Some(file) = self.tree.remove(&from, Sort::Unknown) {
                     self.tree.put(&to, file);
                 }

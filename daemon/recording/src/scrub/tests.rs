@@ -100,6 +100,59 @@ fn names_of_a_listing_are_files_without_operations() {
 }
 
 #[test]
+fn a_read_behind_the_end_makes_no_file_longer() {
+    let recording = scrub(&[
+        done(TraceAction::Open { path: b"/share/x", mode: READ, handle: Some(1) }),
+        done(TraceAction::Read { handle: 1, offset: Some(3 << 40), length: 4096, read: 0 }),
+        done(TraceAction::Open { path: b"/share/new", mode: CREATE, handle: Some(2) }),
+        done(TraceAction::Read { handle: 2, offset: Some(24), length: 16, read: 0 }),
+    ]);
+    assert_eq!(states(&recording), [InitialState::Folder, file(0), InitialState::Absent]);
+}
+
+#[test]
+fn names_that_were_created_before_a_listing_are_not_added_by_it() {
+    let mode = OpenMode { folder: true, ..READ };
+    let created = [b"/share/a", b"/share/b", b"/share/c"].map(|path| {
+        let handle = u64::from(path[7]);
+        [
+            done(TraceAction::Open { path, mode: CREATE, handle: Some(handle) }),
+            done(TraceAction::Write { handle, offset: Some(0), length: 10 }),
+        ]
+    });
+    let list = [
+        done(TraceAction::Remove { path: b"/share/c" }),
+        done(TraceAction::Open { path: b"/share", mode, handle: Some(1) }),
+        done(TraceAction::List { handle: 1, entries: Some(3) }),
+    ];
+    let recording = scrub(&[created.as_flattened(), &list].concat());
+    let (folder, absent) = (InitialState::Folder, InitialState::Absent);
+    assert_eq!(
+        states(&recording),
+        [folder, absent, absent, absent, file(0)],
+        "one of the three was there before"
+    );
+}
+
+#[test]
+fn link_without_its_target_existed_before() {
+    let recording = scrub(&[
+        missing(TraceAction::Attributes { path: b"/share/link", found: None }),
+        done(TraceAction::ReadLink { path: b"/share/link" }),
+    ]);
+    assert_eq!(states(&recording), [InitialState::Folder, InitialState::Link]);
+}
+
+#[test]
+fn file_whose_rename_fails_may_be_there() {
+    let recording = scrub(&[
+        missing(TraceAction::Rename { from: b"/share/a", to: b"/share/none/a" }),
+        done(TraceAction::Attributes { path: b"/share/a", found: Some(FoundFile::File(9)) }),
+    ]);
+    assert_eq!(states(&recording)[1], file(9));
+}
+
+#[test]
 fn paths_outside_are_counted_and_not_kept() {
     let recording = scrub(&[
         done(TraceAction::Open { path: b"/shared/x", mode: READ, handle: Some(1) }),

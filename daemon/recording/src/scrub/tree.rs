@@ -39,7 +39,11 @@ struct FileState {
     /// Size before the recording: the largest one seen before it was written.
     initial_size: u64,
     is_written: bool,
-    /// Number of names in it, of the listing with most of them.
+    /// Folder that its newest name is in.
+    folder: FileNumber,
+    /// Number of names in it now that were elsewhere, or nowhere, before the recording.
+    new_names: u64,
+    /// Number of names in it without the new ones, of the listing with most of them.
     listed: u64,
 }
 
@@ -78,6 +82,10 @@ impl Tree {
         let mut file = ROOT;
         for (index, component) in path.iter().enumerate() {
             let is_last = index + 1 == path.len();
+            // A question for the target of a link says that nothing is there if the target is missing.
+            if is_last && sort == Sort::Link && self.is_absent(file, *component) {
+                self.entries.remove(&(file, component.name));
+            }
             file = self.find_in(file, *component)?;
             self.set_sort(file, if is_last { sort } else { Sort::Folder });
         }
@@ -95,8 +103,29 @@ impl Tree {
             _ => None,
         };
         let file = self.new_file(Sort::Unknown, home);
-        self.entries.insert(key, Entry::File(file));
+        self.set_entry(folder, component, Entry::File(file));
         Some(file)
+    }
+
+    fn is_absent(&self, folder: FileNumber, component: Component) -> bool {
+        matches!(self.entries.get(&(folder, component.name)), Some(Entry::Absent))
+    }
+
+    fn set_entry(&mut self, folder: FileNumber, component: Component, entry: Entry) {
+        let old = self.entries.insert((folder, component.name), entry);
+        let is_new = |entry| matches!(entry, Entry::File(file) if self.is_new_in(folder, file));
+        let (goes, comes) = (old.is_some_and(is_new), is_new(entry));
+        let names = &mut self.files[folder as usize].new_names;
+        *names = (*names + u64::from(comes)).saturating_sub(u64::from(goes));
+        if let Entry::File(file) = entry {
+            self.files[file as usize].folder = folder;
+        }
+    }
+
+    /// Tells whether a file was not in a folder before the recording.
+    fn is_new_in(&self, folder: FileNumber, file: FileNumber) -> bool {
+        let parent = self.files[file as usize].home.map(|home| self.names.nodes()[home as usize].parent);
+        parent.is_none() || parent != self.files[folder as usize].home
     }
 
     /// Returns the file at a path without adding anything.
@@ -113,7 +142,7 @@ impl Tree {
     pub(super) fn absent(&mut self, path: &[Component]) {
         let Some((last, folder)) = path.split_last() else { return };
         if let Some(folder) = self.existing(folder) {
-            self.entries.insert((folder, last.name), Entry::Absent);
+            self.set_entry(folder, *last, Entry::Absent);
         }
     }
 
@@ -128,7 +157,7 @@ impl Tree {
     pub(super) fn put(&mut self, path: &[Component], file: FileNumber) {
         let Some((last, folder)) = path.split_last() else { return };
         if let Some(folder) = self.find(folder, Sort::Folder) {
-            self.entries.insert((folder, last.name), Entry::File(file));
+            self.set_entry(folder, *last, Entry::File(file));
         }
     }
 
@@ -146,7 +175,7 @@ impl Tree {
         }
         let (last, folder) = path.split_last()?;
         let folder = self.find(folder, Sort::Folder)?;
-        let was_absent = self.entries.contains_key(&(folder, last.name));
+        let was_absent = self.is_absent(folder, *last);
         let parent = self.files[folder as usize].home.filter(|_| !was_absent);
         let perhaps_home = parent.and_then(|parent| self.names.number(parent, *last));
         let file = self.create(path, Sort::File);
@@ -162,6 +191,8 @@ impl Tree {
             size: 0,
             initial_size: 0,
             is_written: false,
+            folder: ROOT,
+            new_names: 0,
             listed: 0,
         });
         self.files.len() as FileNumber - 1
@@ -183,9 +214,12 @@ impl Tree {
             return;
         }
         state.initial_size = state.initial_size.max(size);
-        if size > 0 {
+        if size > 0 && state.home.is_none() && state.perhaps_home.is_some() {
             // It has content that nothing has written since: it existed.
-            state.home = state.home.or(state.perhaps_home.take());
+            state.home = state.perhaps_home.take();
+            let folder = state.folder;
+            let names = &mut self.files[folder as usize].new_names;
+            *names = names.saturating_sub(1);
         }
     }
 
@@ -212,7 +246,7 @@ impl Tree {
     pub(super) fn listed(&mut self, file: FileNumber, names: u64) {
         self.set_sort(file, Sort::Folder);
         let state = &mut self.files[file as usize];
-        state.listed = state.listed.max(names);
+        state.listed = state.listed.max(names.saturating_sub(state.new_names));
     }
 
     /// Returns the tree before the recording. `sizes` becomes the means of its files' sizes.

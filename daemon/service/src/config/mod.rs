@@ -199,7 +199,11 @@ struct ConfigFile {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a table: [targets.NAME] and, below it, path = \"FOLDER\""
+)]
 struct FileTarget {
     path: toml::Spanned<PathBuf>,
     role: Option<Role>,

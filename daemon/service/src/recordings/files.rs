@@ -139,11 +139,7 @@ impl Recordings {
     }
 
     /// Returns the first of the names `day-1`, `day-2`, ... that is free.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Recordings::names`].
-    pub fn free_name(&self) -> Result<RecordingName, RecordingFileError> {
+    fn free_name(&self) -> Result<RecordingName, RecordingFileError> {
         let taken = self.names()?;
         let mut names = (1u64..).map(|number| RecordingName(format!("{DEFAULT_NAME}{number}")));
         Ok(names.find(|name| !taken.contains(name)).expect("there are more numbers than files"))
@@ -197,6 +193,21 @@ impl Recordings {
                 Err(RecordingFileError::Exists { name: name.clone() })
             }
             written => written.and(removed).map(|()| path.clone()).map_err(refused("write", &path)),
+        }
+    }
+
+    /// Writes a new recording under the next free name, also if others are written at the same time, and returns the name.
+    ///
+    /// # Errors
+    ///
+    /// If the recording is too large or cannot be written.
+    pub fn create_next(&self, bytes: &[u8]) -> Result<RecordingName, RecordingFileError> {
+        loop {
+            let name = self.free_name()?;
+            match self.create(&name, bytes) {
+                Err(RecordingFileError::Exists { .. }) => {}
+                created => return created.map(|_| name),
+            }
         }
     }
 

@@ -160,17 +160,16 @@ impl Admission {
         now: &ClockReading,
         snapshot: &MachineSnapshot,
     ) -> Result<Vec<usize>, SkipReason> {
-        if self.is_safe_mode {
-            return Err(SkipReason::new(
-                "safe-mode",
-                "longhaul crashed repeatedly; run `longhaul resume` to continue",
-            ));
-        }
-        if self.pause.is_some() {
-            return Err(SkipReason::new("paused", "paused by the user"));
+        if let Some(reason) = self.held_back() {
+            return Err(reason);
         }
         if let Some(reason) = self.skip_reason(facts.config, now, snapshot) {
-            self.link_skips = if reason.code == "other-link" { self.link_skips + 1 } else { 0 };
+            // Other reasons, such as quiet hours, come before the interface and say nothing about it.
+            match reason.code {
+                "other-link" => self.link_skips += 1,
+                _ if snapshot.link == self.usual_link => self.link_skips = 0,
+                _ => {}
+            }
             return Err(reason);
         }
         self.link_skips = 0;
@@ -178,6 +177,15 @@ impl Admission {
         let chosen = facts.due_targets(now)?;
         let reason = self.over_budget_reason(facts.config, &chosen, facts.config.settings.reserve);
         reason.map_or(Ok(chosen), Err)
+    }
+
+    /// Returns the reason for which no scheduled round runs until a user acts or a pause ends. `None`: there is none.
+    fn held_back(&self) -> Option<SkipReason> {
+        if self.is_safe_mode {
+            let why = "longhaul crashed repeatedly; run `longhaul resume` to continue";
+            return Some(SkipReason::new("safe-mode", why));
+        }
+        self.pause.is_some().then(|| SkipReason::new("paused", "paused by the user"))
     }
 
     /// Returns the indices of the targets that a requested round measures, or the reason to skip it. Only the
@@ -204,13 +212,16 @@ impl Admission {
         skip::skip_reason(rules, snapshot, self.usual_link.as_ref(), now.minute_of_day())
     }
 
-    /// Returns the rule or limit that would skip a round on all targets now. `None`: there is none.
+    /// Returns the pause, rule or limit that would skip a scheduled round on all targets now. `None`: there is none.
     pub(super) fn reason_against_a_round(
         &self,
         config: &Config,
         now: &ClockReading,
         snapshot: &MachineSnapshot,
     ) -> Option<SkipReason> {
+        if let Some(reason) = self.held_back() {
+            return Some(reason);
+        }
         let all: Vec<usize> = (0..config.targets.len()).collect();
         let over_budget = || self.over_budget_reason(config, &all, config.settings.reserve);
         self.skip_reason(config, now, snapshot).or_else(over_budget)
@@ -291,7 +302,7 @@ impl Admission {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::LinkKind;
+    use longhaul_model::{LinkKind, Power};
 
     use super::*;
 
@@ -324,6 +335,28 @@ mod tests {
         assert!(!admission.has_pause_expired(&now));
         assert!(admission.has_pause_expired(&ClockReading { wall: Timestamp::from_us(9), ..now }));
         assert_eq!(admission.set_pause(Pause::Off, &now).unwrap().kind, "resume");
+    }
+
+    #[test]
+    fn skips_for_other_reasons_do_not_begin_the_day_anew() {
+        let on = |name: &str, battery_percent: Option<f64>| MachineSnapshot {
+            link: Some(NetworkLink {
+                name: name.to_owned(),
+                kind: LinkKind::Wired,
+                mtu: None,
+                megabits: None,
+            }),
+            battery_percent,
+            power: Some(Power::Battery),
+            ..MachineSnapshot::default()
+        };
+        let (mut admission, now) = (Admission::default(), ClockReading::default());
+        assert_eq!(admit(&mut admission, &on("en0", None)), Ok(vec![0]));
+        for _ in 0..MAX_CONSECUTIVE_LINK_SKIPS {
+            assert_eq!(admit(&mut admission, &on("en5", None)), Err("other-link"));
+            assert_eq!(admit(&mut admission, &on("en5", Some(5.0))), Err("battery"));
+        }
+        assert!(admission.adopt_link(&on("en5", None), &now).is_some());
     }
 
     #[test]

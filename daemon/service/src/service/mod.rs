@@ -202,8 +202,9 @@ impl Service {
         if let Some(last) = reader.last_scheduled()? {
             let scheduled = last.round.scheduled.unwrap_or(last.round.started);
             self.scheduler.continue_after(now, counts.planned(), scheduled);
-            self.admission.set_usual_link(last.round.before.and_then(|before| before.link));
         }
+        let before = reader.last_started()?.and_then(|last| last.round.before);
+        self.admission.set_usual_link(before.and_then(|before| before.link));
         self.rounds = RoundLog::new(counts, reader.last_round()?);
         if let Some(event) = reader.last_event(["pause", "resume"])? {
             self.admission.restore_pause(

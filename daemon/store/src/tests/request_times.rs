@@ -1,7 +1,8 @@
 //! Tests of the times of requests.
 
 use longhaul_model::{
-    CacheState, Conditions, Histogram, Operation, OperationStats, Outcome, PhaseTimes, RequestTimes, Run,
+    CacheState, Conditions, Figure, Histogram, Operation, OperationStats, Outcome, PhaseTimes, RequestTimes,
+    Run, Scale, Unit,
 };
 
 use super::history::run_with_metrics;
@@ -72,4 +73,31 @@ fn failed_runs_and_older_rounds_are_left_out() {
     }
     let rounds: Vec<i64> = phases(&db, 2).iter().map(|phase| phase.round).collect();
     assert_eq!(rounds, [2, 2, 2, 2, 3, 3, 3, 3]);
+}
+
+#[test]
+fn runs_of_other_scales_and_other_recordings_are_left_out() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let replay = |round, recording: &str| {
+        let mut run = Run { workload: "your-day".to_owned(), ..run_with_metrics("folder-index", round, 1) };
+        run.phases.truncate(1);
+        run.phases[0].name = "replay".to_owned();
+        run.phases[0].figures = vec![Figure::new("total", Unit::Seconds, 9.0)];
+        run.facts.insert(Run::RECORDING_FACT.to_owned(), recording.to_owned());
+        run
+    };
+    for (scale, recording) in [(Scale::Quick, "a"), (Scale::Standard, "a"), (Scale::Standard, "b")] {
+        let round = writer.begin_round(new_round()).unwrap();
+        writer.add_run(&target(), &Run { scale, ..timed_run(round, 0) }, &[]).unwrap();
+        writer.add_run(&target(), &Run { scale: Scale::Standard, ..replay(round, recording) }, &[]).unwrap();
+    }
+    let rounds = |workload: &str| {
+        let all = phases(&db, 9);
+        let mut rounds: Vec<i64> =
+            all.iter().filter(|phase| phase.workload == workload).map(|phase| phase.round).collect();
+        rounds.dedup();
+        rounds
+    };
+    assert_eq!((rounds("folder-index"), rounds("your-day")), (vec![2, 3], vec![3]));
 }

@@ -16,6 +16,8 @@ pub struct NasView<'a> {
     pub address: &'a str,
     /// Seconds that a reading took.
     pub took_seconds: f64,
+    /// Seconds for which a run waits for a reading.
+    pub limit_seconds: f64,
     /// The second reading.
     pub reading: &'a NasReading,
     /// Use between the readings. `None`: the counters were reset in between.
@@ -24,10 +26,15 @@ pub struct NasView<'a> {
 
 /// Returns what a NAS tells about itself, and what it does not tell.
 pub fn nas(view: NasView<'_>) -> Document {
-    let NasView { kind, address, took_seconds, reading, found } = view;
+    let NasView { kind, address, took_seconds, limit_seconds, reading, found } = view;
     let mut document = Document::titled("The NAS");
     let took = units::seconds(took_seconds);
     document.paragraph(format!("Read through {kind} at {address} in {took}. Nothing was changed on it."));
+    if took_seconds > limit_seconds {
+        let limit = units::seconds(limit_seconds);
+        document
+            .warning(format!("A run waits for {limit} only, so no run will know how busy it is. {FASTER}"));
+    }
     match found {
         None => {
             document.warning("Its counters were reset while it was read. Run this again.");
@@ -44,7 +51,8 @@ pub fn nas(view: NasView<'_>) -> Document {
     if missing.is_empty() {
         document.paragraph("It tells everything that longhaul asks for.");
     } else {
-        document.section("missing", "Not told by this NAS").list(missing.into_iter().map(missing_text));
+        let missing = missing.into_iter().map(|figure| missing_text(figure, kind));
+        document.section("missing", "Not told by this NAS").list(missing);
     }
     document
 }
@@ -68,7 +76,8 @@ fn processors(reading: &NasReading, found: &NasUse) -> String {
             format!("too short for its processors, which worked for {} of the last minute.", percent(share))
         }
         (None, Some(NasProcessors::Counted { .. })) if reading.min_processor_span.is_zero() => {
-            "the counters of its processors did not move. Run this again; if that repeats, it does not tell how busy they are."
+            "the counters of its processors did not move, or went back. Run this again; if that repeats, it does not tell how busy \
+             they are."
                 .to_owned()
         }
         (None, Some(NasProcessors::Counted { .. })) => format!(
@@ -92,7 +101,7 @@ fn disk_table(disks: &[DiskUse]) -> Table {
         table.row([
             disk.name.clone(),
             or_none(disk.busy_share.map(percent)),
-            or_none(disk.requests.map(|count| units::grouped(count as f64))),
+            or_none(disk.requests.map(units::whole)),
             or_none(disk.request_seconds.map(units::seconds)),
             or_none(disk.bytes.map(|bytes| units::bytes(bytes as f64))),
         ]);
@@ -100,15 +109,20 @@ fn disk_table(disks: &[DiskUse]) -> Table {
     table
 }
 
-/// Describes a missing figure with the next step.
-fn missing_text(figure: NasFigure) -> &'static str {
+/// Advice for a NAS that answers too slowly.
+const FASTER: &str = "Use another `kind` in [nas]: SNMP and node_exporter answer faster than ssh.";
+
+/// Describes a figure that is missing in readings of a kind, with the next step.
+fn missing_text(figure: NasFigure, kind: &str) -> &'static str {
     match figure {
-        NasFigure::Processors => {
+        NasFigure::Processors if kind == "snmp" => {
             "The work of its processors. Allow the SNMP user to see everything, or use a node_exporter or ssh."
         }
-        NasFigure::Disks => {
+        NasFigure::Processors => "The work of its processors.",
+        NasFigure::Disks if kind == "snmp" => {
             "Its disks. Allow the SNMP user to see everything, or use a node_exporter or ssh."
         }
+        NasFigure::Disks => "Its disks.",
         NasFigure::DiskBusyTime => {
             "The time in which a disk was busy; at most an average of a minute, which is used for runs of a minute and \
              longer. A node_exporter or ssh tells it."
@@ -139,7 +153,14 @@ mod tests {
     }
 
     fn text(reading: &NasReading, found: Option<&NasUse>) -> String {
-        let view = NasView { kind: "snmp", address: "nas.local", took_seconds: 0.012, reading, found };
+        let view = NasView {
+            kind: "snmp",
+            address: "nas.local",
+            took_seconds: 0.012,
+            limit_seconds: 1.0,
+            reading,
+            found,
+        };
         render::markdown::render(&nas(view))
     }
 
@@ -162,6 +183,22 @@ mod tests {
         assert!(text.contains("| sata1 | 35 % | 1,200 | – | – |"), "{text}");
         assert!(text.contains("In 3.00 s: its processors worked for 12 % of the time."), "{text}");
         assert!(text.contains("- The time that requests to a disk take."), "{text}");
+    }
+
+    #[test]
+    fn nas_that_no_run_waits_for_is_a_warning() {
+        let reading = NasReading::default();
+        let view = NasView {
+            kind: "ssh",
+            address: "nas",
+            took_seconds: 1.4,
+            limit_seconds: 1.0,
+            reading: &reading,
+            found: None,
+        };
+        let text = render::markdown::render(&nas(view));
+        assert!(text.contains("A run waits for 1.00 s only, so no run will know how busy it is."), "{text}");
+        assert!(text.contains("- Its disks.\n"), "no advice about SNMP: {text}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn row(one: &ListedRecording) -> [String; 7] {
         one.name.clone(),
         of(|overview| source(overview.source).to_owned()),
         of(recorded_on),
-        of(|overview| count(overview.account.used)),
+        of(|overview| units::whole(overview.account.used)),
         of(|overview| seconds(overview.times.as_ref().map(|times| times.total_seconds))),
         or_no_value(one.bytes.map(|bytes| units::bytes(bytes as f64))),
         if one.is_replayed { "in each round".to_owned() } else { "no".to_owned() },
@@ -108,7 +108,7 @@ pub fn account(account: &Account) -> String {
     let unknown = account
         .unknown_calls
         .iter()
-        .map(|call| format!("{} of unknown kind `{}`", count(call.count), call.name));
+        .map(|call| format!("{} of unknown kind `{}`", units::whole(call.count), call.name));
     let known = [
         (account.unknown_handles, "on files that were never opened"),
         (account.over_limit, "over the limit of a recording"),
@@ -119,7 +119,7 @@ pub fn account(account: &Account) -> String {
     let known = known.into_iter().filter(|(number, _)| *number > 0);
     let damaged = Some(account.damaged).filter(|lines| *lines > 0);
     let damaged = damaged.map(|lines| format!("{} not understood", counted(lines, "line")));
-    let known = known.map(|(number, what)| format!("{} {what}", count(number)));
+    let known = known.map(|(number, what)| format!("{} {what}", units::whole(number)));
     let parts = unknown.chain(damaged).chain(known);
     let parts: Vec<String> = [understood].into_iter().chain(parts).collect();
     format!("{}.", words::capitalized(&parts.join("; ")))
@@ -132,7 +132,7 @@ fn facts(overview: &Overview) -> Vec<Fact> {
         Fact::new("recorded on", recorded_on(overview)),
         Fact::new("took", seconds(times.map(|times| times.total_seconds))),
         Fact::new("time waiting", seconds(times.map(|times| times.waiting_seconds))),
-        Fact::new("threads", count(overview.threads.into())),
+        Fact::new("threads", units::whole(overview.threads.into())),
         Fact::new("paths given from an open folder", from_open_folders(overview)),
         Fact::new("pauses", pauses(overview)),
     ]
@@ -148,16 +148,21 @@ fn pauses(overview: &Overview) -> String {
     let all = units::seconds(overview.pause_seconds);
     match overview.long_pauses {
         0 => format!("{all} together"),
-        long => format!("{all} together; {} of over 2 s are shortened to 2 s in a replay", count(long)),
+        long => {
+            format!("{all} together; {} of over 2 s are shortened to 2 s in a replay", units::whole(long))
+        }
     }
 }
 
 fn tree_facts(tree: &TreeOverview) -> Vec<Fact> {
     vec![
-        Fact::new("files", format!("{}, about {}", count(tree.files), units::bytes(tree.bytes as f64))),
-        Fact::new("folders", count(tree.folders)),
-        Fact::new("symbolic links", count(tree.links)),
-        Fact::new("names that did not exist", count(tree.absent)),
+        Fact::new(
+            "files",
+            format!("{}, about {}", units::whole(tree.files), units::bytes(tree.bytes as f64)),
+        ),
+        Fact::new("folders", units::whole(tree.folders)),
+        Fact::new("symbolic links", units::whole(tree.links)),
+        Fact::new("names that did not exist", units::whole(tree.absent)),
         Fact::new("depth", counted(tree.depth.into(), "level")),
         Fact::new("largest folder", counted(tree.largest_folder, "name")),
     ]
@@ -166,7 +171,7 @@ fn tree_facts(tree: &TreeOverview) -> Vec<Fact> {
 fn kinds(tree: &TreeOverview) -> Table {
     let mut table = Table::new("Names by kind").words(["kind of file, by its extension"]).figures(["names"]);
     for (kind, names) in &tree.kinds {
-        table.row([kind_words(*kind).to_owned(), count(*names)]);
+        table.row([kind_words(*kind).to_owned(), units::whole(*names)]);
     }
     table
 }
@@ -175,7 +180,12 @@ fn operations(overview: &Overview) -> Table {
     let mut table = Table::new("Operations").words(["operation"]).figures(["count", "failed", "bytes"]);
     for one in &overview.operations {
         let bytes = Some(one.bytes).filter(|bytes| *bytes > 0).map(|bytes| units::bytes(bytes as f64));
-        table.row([one.kind.to_owned(), count(one.count), count(one.failed), or_no_value(bytes)]);
+        table.row([
+            one.kind.to_owned(),
+            units::whole(one.count),
+            units::whole(one.failed),
+            or_no_value(bytes),
+        ]);
     }
     table
 }
@@ -184,7 +194,7 @@ fn operation_times(times: &TimesOverview) -> Table {
     let mut table = Table::new("Recorded times").words(["operation"]).figures(["count", "median", "p95"]);
     for one in &times.by_operation {
         let name = one.operation.name().to_owned();
-        table.row([name, count(one.count), seconds(one.p50_seconds), seconds(one.p95_seconds)]);
+        table.row([name, units::whole(one.count), seconds(one.p50_seconds), seconds(one.p95_seconds)]);
     }
     table
 }
@@ -237,9 +247,5 @@ const fn kind_words(kind: FileKind) -> &'static str {
 /// Returns a number with the thing that it counts: `1 line`, `2 lines`.
 fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", count(number))
-}
-
-fn count(count: u64) -> String {
-    if count < 1000 { count.to_string() } else { units::grouped(count as f64) }
+    format!("{} {what}{plural}", units::whole(number))
 }

@@ -76,13 +76,8 @@ fn times(times: f64) -> String {
         0.0 => "0".to_owned(),
         ..1.0 => units::decimal(times, 2),
         ..10.0 => units::decimal(times, 1).trim_end_matches(".0").to_owned(),
-        _ => whole(times.round() as u64),
+        _ => units::whole(times.round() as u64),
     }
-}
-
-/// Returns a count with all its digits.
-fn whole(count: u64) -> String {
-    if count < 1000 { count.to_string() } else { units::grouped(count as f64) }
 }
 
 /// Returns how each line is counted, or why it is not; lines with the same reason are named together.
@@ -142,7 +137,7 @@ fn requests_table(counted: &CountedUsage) -> Table {
     let mut table =
         Table::new("Requests by kind").words(["target", "source"]).figures(kinds).figures(["files read"]);
     for target in counted.targets.iter().filter(|target| !target.requests.is_empty()) {
-        let count = |count: Option<u64>| or_no_value(count.map(whole));
+        let count = |count: Option<u64>| or_no_value(count.map(units::whole));
         let requests = RequestKind::ALL.map(|kind| count(target.request(kind)));
         let names = [target.target.to_string(), target.source.name().into_owned()];
         table.row(names.into_iter().chain(requests).chain([count(target.files_read)]));

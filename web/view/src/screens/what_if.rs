@@ -22,12 +22,10 @@ pub fn what_if(change: AssumedChange, answers: &[Answer]) -> Document {
         units::count(runs, "run") + " of each task",
         question(change)
     ));
-    let metrics: Vec<_> = all_metrics().filter(|(_, metric)| metric.weight > 0.0).collect();
     let of_metric = |task: &str, metric: &WaitMetric| -> Vec<&Answer> {
         answers.iter().filter(|one| one.key.workload == task && one.key.metric == metric.name).collect()
     };
-    let groups: Vec<(String, Vec<&Answer>)> = metrics
-        .iter()
+    let groups: Vec<(String, Vec<&Answer>)> = all_metrics()
         .map(|(task, metric)| {
             (words::with_cache_state(metric.activity, Some(metric.cache)), of_metric(task.name(), metric))
         })
@@ -66,10 +64,12 @@ fn rate(bits_per_second: f64) -> String {
 }
 
 fn no_prediction(mut document: Document, answers: &[Answer]) -> Document {
-    let mut reasons: Vec<NoPrediction> = answers.iter().filter_map(|one| one.changed.err()).collect();
-    reasons.dedup();
-    if reasons.is_empty() {
-        reasons.push(NoPrediction::TooFewRuns);
+    let mut reasons: Vec<NoPrediction> = vec![];
+    let found = answers.iter().filter_map(|one| one.changed.err());
+    for reason in found.chain(answers.is_empty().then_some(NoPrediction::TooFewRuns)) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
     }
     document.list(reasons.into_iter().map(|reason| format!("No prediction yet: {}.", reason_text(reason))));
     document
@@ -140,7 +140,7 @@ fn table(groups: &[(String, Vec<&Answer>)]) -> Table {
 
 const fn short_reason(reason: NoPrediction) -> &'static str {
     match reason {
-        NoPrediction::TooFewRuns => "too few rounds with known round trip and bandwidth",
+        NoPrediction::TooFewRuns => "too few rounds with known round trip, bandwidth and traffic",
         NoPrediction::NeverVaried(Dimension::RoundTrip) => "the round trip time never varied",
         NoPrediction::NeverVaried(Dimension::Disk) => "the disk is not known",
     }

@@ -69,7 +69,7 @@ pub fn statement(one: &Attribution) -> String {
     format!("mostly {}: {} of {total} ({percent:.0} %).", layer_words(layer), units::seconds(part))
 }
 
-/// Layer that stands out in most of the times of a target.
+/// Layer that stands out most often in the times of a target.
 struct Bottleneck<'a> {
     layer: Layer,
     /// Number of times in which it stands out.
@@ -80,7 +80,7 @@ struct Bottleneck<'a> {
     longest: &'a Attribution,
 }
 
-/// Returns the layer that stands out in most of the times of each target, in the order of the targets. Targets without one are
+/// Returns the layer that stands out most often in the times of each target, in the order of the targets. Targets without one are
 /// left out.
 fn bottlenecks_of(attributions: &[Attribution]) -> impl Iterator<Item = Bottleneck<'_>> {
     attributions.chunk_by(|one, next| one.target == next.target).filter_map(|own| {

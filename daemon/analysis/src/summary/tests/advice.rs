@@ -45,6 +45,21 @@ fn recommendation_follows_verdict_and_rounds_so_far() {
     assert_eq!((saved.instead_of.as_str(), saved.profile), ("nfs", ProfileSource::OrdinaryWeek));
 }
 
+/// Its total includes pauses, which are the same on both.
+#[test]
+fn time_waiting_of_a_recording_decides_if_nothing_else_is_measured() {
+    let mut world = World::pair().simulate(0..28, &|target, day, turn| times(2.0, (target, day, turn)));
+    let own = TASKS.iter().position(|task| task.name() == "your-day").unwrap();
+    world.history.runs.retain(|run| run.workload == own);
+    for run in &mut world.history.runs {
+        run.times = run.times.with(0, 60.0);
+    }
+    let weekly = world.after_days(28);
+    let ratio = headline(&weekly).ratio.unwrap();
+    assert!(ratio.low < 2.0 && ratio.high > 2.0, "{ratio:?}");
+    assert_eq!(weekly.recommendation.target.map(|name| name.to_string()), Some("smb".to_owned()));
+}
+
 #[test]
 fn equal_shares_get_no_recommendation_but_an_answer() {
     let scenario = |target, day, turn| noisy_time(8.0, target, day, turn);

@@ -69,7 +69,8 @@ impl Day {
     /// Returns the largest number of bytes that the tree takes: at its beginning and with everything that is written.
     pub fn space(&self) -> u64 {
         const FOR_EACH_NAME: u64 = 4096;
-        self.plan.corpus_bytes() + self.plan.written_bytes + self.plan.nodes.len() as u64 * FOR_EACH_NAME
+        let names = self.plan.nodes.len() as u64 * FOR_EACH_NAME;
+        self.plan.corpus_bytes().saturating_add(self.plan.written_bytes).saturating_add(names)
     }
 }
 

@@ -37,6 +37,8 @@ pub struct LaneReplay<'a> {
     began_ns: u64,
     paused_ns: u64,
     compared_bytes: u64,
+    /// Time at which the newest step was over and a comparison of what it read began; `None` if there was none.
+    comparing_since_ns: Option<u64>,
 }
 
 impl<'a> LaneReplay<'a> {
@@ -52,6 +54,7 @@ impl<'a> LaneReplay<'a> {
             began_ns: now_ns,
             paused_ns: 0,
             compared_bytes: 0,
+            comparing_since_ns: None,
         }
     }
 
@@ -59,7 +62,8 @@ impl<'a> LaneReplay<'a> {
     pub fn run(&mut self, context: &TimedFs<'_>) -> Result<(), RunError> {
         let plan = &self.replay.day.plan;
         for (number, step) in (1..).zip(plan.lanes[self.lane].steps()) {
-            self.hold_back(context, &step, number == 1)?;
+            self.hold_back(context, &step)?;
+            self.comparing_since_ns = None;
             if self.is_alone {
                 self.make(context, &step)?;
                 continue;
@@ -69,7 +73,7 @@ impl<'a> LaneReplay<'a> {
             }
             let begin_ns = monotonic_ns();
             self.make(context, &step)?;
-            let end_ns = monotonic_ns();
+            let end_ns = self.comparing_since_ns.unwrap_or_else(monotonic_ns);
             self.busy.add(Interval { begin_ns, end_ns });
             self.replay.progress.set(self.lane, number);
         }
@@ -83,19 +87,14 @@ impl<'a> LaneReplay<'a> {
         self.busy
     }
 
-    /// Waits until the step may begin. A thread that begins pauses after what it waits for; later pauses and waits overlap.
-    fn hold_back(
-        &mut self,
-        context: &TimedFs<'_>,
-        step: &ReplayStep<'_>,
-        is_first: bool,
-    ) -> Result<(), RunError> {
+    /// Waits until the step may begin. A pause begins when the step before was over, or after the waits if the plan says so.
+    fn hold_back(&mut self, context: &TimedFs<'_>, step: &ReplayStep<'_>) -> Result<(), RunError> {
         let pause_ns = self.replay.day.plan.pauses.get(usize::from(step.pause)).copied().unwrap_or(0);
         if pause_ns == 0 && step.waits.is_empty() {
             return Ok(());
         }
-        let mut from_ns = monotonic_ns();
-        if is_first {
+        let mut from_ns = self.comparing_since_ns.unwrap_or_else(monotonic_ns);
+        if step.pauses_last {
             self.wait(context, step)?;
             from_ns = monotonic_ns();
         }
@@ -103,7 +102,7 @@ impl<'a> LaneReplay<'a> {
             self.paused_ns += pause_ns;
             sleep_until(context, from_ns + pause_ns)?;
         }
-        if is_first { Ok(()) } else { self.wait(context, step) }
+        if step.pauses_last { Ok(()) } else { self.wait(context, step) }
     }
 
     fn wait(&self, context: &TimedFs<'_>, step: &ReplayStep<'_>) -> Result<(), RunError> {
@@ -230,6 +229,7 @@ impl<'a> LaneReplay<'a> {
                 return Ok(());
             }
         }
+        self.comparing_since_ns = Some(monotonic_ns());
         let found = &self.buffer[..read];
         if let Some(at) = day.pool.first_difference(open.number.0, offset, found) {
             let detail = format!("byte {at} differs from what was written");

@@ -116,7 +116,7 @@ pub fn found_file(found: &FileAttr) -> FoundFile {
 pub fn result_of<T>(answer: &io::Result<T>) -> ActionResult {
     match answer.as_ref().map_err(|error| error.raw_os_error()) {
         Ok(_) => ActionResult::Done,
-        Err(Some(libc::ENOENT | libc::ENOTDIR)) => ActionResult::NotFound,
+        Err(Some(libc::ENOENT)) => ActionResult::NotFound,
         Err(Some(libc::EEXIST)) => ActionResult::Exists,
         Err(_) => ActionResult::Failed,
     }

@@ -44,7 +44,7 @@ pub(super) fn message(text: &str) -> Option<Message<'_>> {
     let length: usize = fields[..index - 1].iter().map(|field| field.len() + 1).sum();
     let result = match fields[index] {
         "ok" => ActionResult::Done,
-        "fail (No such file or directory)" | "fail (Not a directory)" => ActionResult::NotFound,
+        "fail (No such file or directory)" => ActionResult::NotFound,
         "fail (File exists)" => ActionResult::Exists,
         _ => ActionResult::Failed,
     };

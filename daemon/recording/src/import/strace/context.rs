@@ -166,7 +166,7 @@ pub(super) fn annotated_path(annotation: Option<&[u8]>) -> Option<Vec<u8>> {
 pub(super) fn result(call: &Call<'_>) -> Option<ActionResult> {
     match call.answer {
         Answer::Number(_) => Some(ActionResult::Done),
-        Answer::Error(b"ENOENT" | b"ENOTDIR") => Some(ActionResult::NotFound),
+        Answer::Error(b"ENOENT") => Some(ActionResult::NotFound),
         Answer::Error(b"EEXIST") => Some(ActionResult::Exists),
         Answer::Error(b"EBADF" | b"EFAULT" | b"ENOSYS" | b"EINTR") | Answer::Unknown => None,
         Answer::Error(_) => Some(ActionResult::Failed),

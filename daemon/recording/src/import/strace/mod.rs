@@ -15,6 +15,7 @@ use self::processes::{Shared, Thread};
 use self::recorder_time::RecorderTime;
 use self::syntax::{Answer, Call};
 use super::Importer;
+use super::numbers::DayClock;
 use super::order::{EventOrder, Ticket};
 use crate::{ActionResult, CallTime, Note, TraceAction, TraceEvent, TraceSink};
 
@@ -37,6 +38,7 @@ pub struct StraceImporter {
     order: EventOrder,
     start_folder: Option<Vec<u8>>,
     next_handle: u64,
+    clock: DayClock,
     now: Duration,
 }
 
@@ -61,6 +63,7 @@ impl StraceImporter {
             order: EventOrder::default(),
             start_folder: folder.map(<[u8]>::to_vec),
             next_handle: 0,
+            clock: DayClock::default(),
             now: Duration::ZERO,
         }
     }
@@ -196,7 +199,7 @@ const RESUMED: &[u8] = b" resumed>";
 impl Importer for StraceImporter {
     fn line(&mut self, line: &[u8], sink: &mut dyn TraceSink) {
         let line = syntax::line(line);
-        self.now = line.time.unwrap_or(self.now);
+        self.now = line.time.map_or(self.now, |time| self.clock.at(time));
         let rest = line.rest;
         self.number_first_thread(line.thread);
         if let Some(start) = announcement(rest) {

@@ -56,6 +56,17 @@ fn each_call_becomes_its_event() {
 }
 
 #[test]
+fn times_of_day_go_on_after_midnight() {
+    let written = run(&[
+        r#"23:59:59.500000 openat(AT_FDCWD, "a", O_RDONLY) = 3</share/a> <0.1>"#,
+        r#"00:00:00.500000 close(3</share/a>) = 0 <0.1>"#,
+        r#"00:00:00.700000 stat("a", {st_mode=S_IFREG|0644, st_size=5, ...}) = 0 <0.1>"#,
+    ]);
+    let began: Vec<u64> = written.began.iter().map(|began| began.as_millis() as u64 - 86_399_500).collect();
+    assert_eq!(began, [0, 1000, 1200]);
+}
+
+#[test]
 fn positions_follow_reads_writes_and_seeks() {
     let written = run(&[
         r#"openat(AT_FDCWD, "x", O_RDWR|O_CREAT, 0666) = 3"#,
@@ -253,7 +264,7 @@ fn descriptor_that_is_only_a_place_is_asked_and_closed_like_others() {
             "HandleAttributes { handle: 1, found: Some(Folder) } Done",
             "/share/d SetAttributes { } Done",
             "Close { handle: 1 } Done",
-            "/share/f Attributes { found: None } NotFound"
+            "/share/f Attributes { found: None } Failed"
         ]
     );
 }

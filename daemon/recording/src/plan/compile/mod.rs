@@ -7,6 +7,7 @@ use std::num::NonZeroU8;
 use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
 use super::answers::{self, Planned};
 use super::corpus::{self, PlannedNode};
+use super::lives::{Beginning, Lives};
 use super::order::Point;
 use super::ordering::Ordering;
 use super::steps::{ReplayStep, ReplayThread};
@@ -18,13 +19,6 @@ use crate::{
     Recording,
 };
 
-/// Thread that came and went.
-struct EndedThread {
-    first: u32,
-    last: u32,
-    point: Point,
-}
-
 /// A recording that is followed.
 pub struct Compiler<'a> {
     tree: TreeState<'a>,
@@ -35,11 +29,7 @@ pub struct Compiler<'a> {
     free_slots: Vec<Vec<Slot>>,
     slots: u32,
     corpus: Vec<PlannedNode>,
-    /// Number of the previous operation of each recorded thread.
-    previous: Vec<Option<u32>>,
-    ended: Vec<EndedThread>,
-    /// Numbers of the operations directly after which a thread began.
-    starts: Vec<u32>,
+    lives: Lives,
     last_point: Option<Point>,
     written_bytes: u64,
     left_out: u64,
@@ -59,9 +49,7 @@ impl<'a> Compiler<'a> {
             free_slots: vec![vec![]; lanes],
             slots: 0,
             corpus,
-            previous: vec![None; threads.spans.len()],
-            ended: vec![],
-            starts: vec![],
+            lives: Lives::new(recording, threads.spans.len()),
             last_point: None,
             written_bytes: 0,
             left_out: 0,
@@ -91,22 +79,22 @@ impl<'a> Compiler<'a> {
     fn follow(&mut self, number: u32, operation: &RecordedOperation) {
         let thread = operation.thread as usize;
         let own = self.threads.lane_of[thread];
+        self.lives.live(operation);
         let Some(planned) = self.plan(own, operation) else {
             self.left_out += 1;
             self.end(number, thread, own);
             return;
         };
-        let pause = if self.begin(number, thread) { 0 } else { operation.pause.number() };
+        let (pause, pauses_last) = self.begin(number, operation);
         let folder = operation.depth_in_open_folder.and_then(|depth| self.open_folder(planned.action, depth));
         let Planned { action, expected } = planned;
-        let step = ReplayStep { pause, action, expected, folder, waits: &[] };
+        let step = ReplayStep { pause, pauses_last, action, expected, folder, waits: &[] };
         let lane = &mut self.lanes[own as usize];
         if let Some(ordering) = &mut self.ordering {
             ordering.order(lane, own, &step, &self.tree);
         }
         lane.push(step);
         self.last_point = Some(Point { lane: own, steps: lane.len() });
-        self.previous[thread] = Some(number);
         self.apply(own, operation, &planned);
         self.end(number, thread, own);
     }
@@ -119,34 +107,30 @@ impl<'a> Compiler<'a> {
         if folders.all(|other| other == Some(folder)) { self.tree.open_folder(folder) } else { None }
     }
 
-    /// Adds the waits that follow from the beginnings and ends of threads. Returns true if the pause of the thread was the life of
-    /// threads that it started and waited for.
-    fn begin(&mut self, number: u32, thread: usize) -> bool {
-        let Some(ordering) = &mut self.ordering else { return false };
-        let Some(previous) = self.previous[thread] else {
-            // A thread goes on from the operation before its first one, which another thread made.
-            self.last_point.into_iter().for_each(|point| ordering.need(point));
-            self.starts.extend(number.checked_sub(1));
-            return false;
-        };
-        if number - previous < 2 || self.starts.binary_search(&previous).is_err() {
-            return false;
+    /// Adds the waits that follow from the beginnings and ends of threads. Returns the class of the pause, and true if it begins
+    /// after the waits.
+    fn begin(&mut self, number: u32, operation: &RecordedOperation) -> (u8, bool) {
+        let pause = operation.pause.number();
+        let Some(ordering) = &mut self.ordering else { return (pause, false) };
+        match self.lives.begin(number, operation) {
+            Beginning::Own => (pause, false),
+            Beginning::First => {
+                // A thread goes on from the operation before its first one, which another thread made.
+                self.last_point.into_iter().for_each(|point| ordering.need(point));
+                (pause, true)
+            }
+            Beginning::AfterOthers { ends, pause } => {
+                ends.into_iter().for_each(|end| ordering.need(end));
+                (pause, true)
+            }
         }
-        let first = self.ended.partition_point(|ended| ended.last < previous);
-        let inside = || self.ended[first..].iter().filter(|ended| ended.first > previous);
-        let begun = self.starts.len() - self.starts.partition_point(|start| *start < previous);
-        if inside().count() != begun {
-            return false;
-        }
-        inside().for_each(|ended| ordering.need(ended.point));
-        true
     }
 
     fn end(&mut self, number: u32, thread: usize, own: u32) {
         let Some(span) = self.threads.spans[thread].filter(|span| span.last == number) else { return };
         let point = Point { lane: own, steps: self.lanes[own as usize].len() };
         if self.ordering.is_some() && point.steps > 0 {
-            self.ended.push(EndedThread { first: span.first, last: number, point });
+            self.lives.end(thread, [span.first, number], point);
         }
     }
 
@@ -155,8 +139,9 @@ impl<'a> Compiler<'a> {
         for handle in self.tree.handles() {
             let Some(open) = self.tree.handle(handle) else { continue };
             let action = PlannedAction::Close { slot: open.slot };
+            let expected = ActionResult::Done;
             let step =
-                ReplayStep { pause: 0, action, expected: ActionResult::Done, folder: None, waits: &[] };
+                ReplayStep { pause: 0, pauses_last: false, action, expected, folder: None, waits: &[] };
             if let Some(ordering) = &mut self.ordering {
                 ordering.order(&mut self.lanes[0], 0, &step, &self.tree);
             }

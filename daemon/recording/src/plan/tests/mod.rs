@@ -244,6 +244,50 @@ fn a_thread_that_waited_for_another_goes_on_at_once() {
 }
 
 #[test]
+fn a_pause_after_the_end_of_another_thread_is_kept() {
+    let nodes = vec![node(0, InitialState::Folder)];
+    let second = 1_000_000;
+    let pauses = |others: u64| {
+        let operations =
+            [(0, 0), (1, 1), (1, others), (0, second)].map(|(thread, pause)| look(thread, pause)).to_vec();
+        let mut recording = recording(nodes.clone(), operations);
+        recording.mean_pauses =
+            (0..21).map(|class| PowerOfTwo::from_number(class).unwrap().floor() * 1500).collect();
+        let plan = ReplayPlan::compile(&recording, LIMITS);
+        let step = plan.lanes[0].steps().nth(1).unwrap();
+        assert_eq!((step.pauses_last, step.waits), (true, &[Wait { lane: 1, steps: 2 }][..]));
+        step.pause
+    };
+    let class = PowerOfTwo::of(second).number();
+    assert_eq!(pauses(1000), class, "the other thread explains a thousandth");
+    assert_eq!(pauses(second / 4), class - 1, "the nearest class to three quarters");
+    assert_eq!(pauses(second), 0, "it only waited");
+}
+
+#[test]
+fn each_thread_begins_its_pause_after_the_operation_before() {
+    let nodes = vec![node(0, InitialState::Folder)];
+    // The second and third thread share a replay thread.
+    let operations = [0, 1, 0, 2, 2, 0].map(|thread| look(thread, 1000)).to_vec();
+    let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
+    let begins = |lane: usize| plan.lanes[lane].steps().map(|step| step.pauses_last).collect::<Vec<_>>();
+    assert_eq!((plan.lanes.len(), begins(1)), (2, vec![true, true, false]));
+}
+
+#[test]
+fn read_of_nothing_shows_the_end_only_after_what_was_read() {
+    let nodes = vec![node(0, InitialState::Folder), node(0, InitialState::File(PowerOfTwo::of(5)))];
+    let read = |offset, read| Action::Read { handle: HandleNumber(0), offset, length: 4096, read };
+    let bytes = |reads: &[Action]| {
+        let actions = [&[open(1, Access::Read, 0)], reads].concat();
+        let operations = actions.into_iter().map(|action| operation(0, action)).collect();
+        ReplayPlan::compile(&recording(nodes.clone(), operations), LIMITS).corpus_bytes()
+    };
+    assert_eq!(bytes(&[read(3 << 40, 0)]), PowerOfTwo::of(5).floor());
+    assert_eq!(bytes(&[read(0, 4096), read(4096, 0), read(u64::MAX, 0)]), 4096);
+}
+
+#[test]
 fn replay_takes_at_least_the_shortened_pauses_of_a_thread() {
     let nodes = vec![node(0, InitialState::Folder)];
     // The threads overlap: one after the other, they would be replayed by one thread.

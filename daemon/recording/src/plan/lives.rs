@@ -1,0 +1,121 @@
+//! Threads that come and go: which ones another thread waited for, and how much of its pause they explain.
+
+use std::collections::BTreeMap;
+
+use longhaul_model::{Histogram, Operation};
+
+use super::order::Point;
+use crate::{RecordedOperation, Recording};
+
+/// Thread that came and went.
+struct EndedThread {
+    first: u32,
+    last: u32,
+    lived_ns: u64,
+    point: Point,
+}
+
+/// The threads of a recording, as far as it is followed.
+pub struct Lives {
+    /// Number of the previous operation of each recorded thread.
+    previous: Vec<Option<u32>>,
+    /// Time since each recorded thread began: its pauses and operations, as long as usual for their class or kind.
+    lived_ns: Vec<u64>,
+    ended: Vec<EndedThread>,
+    /// Numbers of the operations directly after which a thread began.
+    starts: Vec<u32>,
+    pauses: Vec<u64>,
+    durations: BTreeMap<Operation, u64>,
+}
+
+/// The relation of an operation to other threads.
+pub enum Beginning {
+    /// It only follows the operation before of its thread.
+    Own,
+    /// It is the first one of its thread.
+    First,
+    /// Its thread waited for others that came and went, with their ends, and then paused.
+    AfterOthers {
+        /// The last steps of the others.
+        ends: Vec<Point>,
+        /// Class of the pause that is left, an index of [`Recording::mean_pauses`].
+        pause: u8,
+    },
+}
+
+impl Lives {
+    /// Begins to follow a recording with this number of threads.
+    pub fn new(recording: &Recording, threads: usize) -> Self {
+        let mean = |(kind, times): (&Operation, &Histogram)| (*kind, times.sum_ns() / times.count().max(1));
+        let times = recording.times.as_ref();
+        Self {
+            previous: vec![None; threads],
+            lived_ns: vec![0; threads],
+            ended: vec![],
+            starts: vec![],
+            pauses: recording.mean_pauses.clone(),
+            durations: times.map(|times| times.by_operation.iter().map(mean).collect()).unwrap_or_default(),
+        }
+    }
+
+    /// Adds an operation to the life of its thread.
+    pub fn live(&mut self, operation: &RecordedOperation) {
+        let took = self.durations.get(&operation.kind()).copied().unwrap_or(0);
+        let lived = &mut self.lived_ns[operation.thread as usize];
+        let pause = self.pauses.get(usize::from(operation.pause.number())).copied().unwrap_or(0);
+        *lived = lived.saturating_add(took).saturating_add(pause);
+    }
+
+    /// Takes note that an operation is replayed, and returns its relation to other threads.
+    pub fn begin(&mut self, number: u32, operation: &RecordedOperation) -> Beginning {
+        let Some(previous) = self.previous[operation.thread as usize].replace(number) else {
+            self.starts.extend(number.checked_sub(1));
+            return Beginning::First;
+        };
+        if number - previous < 2 || self.starts.binary_search(&previous).is_err() {
+            return Beginning::Own;
+        }
+        let first = self.ended.partition_point(|ended| ended.last < previous);
+        let inside: Vec<&EndedThread> =
+            self.ended[first..].iter().filter(|ended| ended.first > previous).collect();
+        let begun = self.starts.len() - self.starts.partition_point(|start| *start < previous);
+        if inside.len() != begun {
+            return Beginning::Own;
+        }
+        let pause = self.rest(operation.pause.number(), together(&inside));
+        Beginning::AfterOthers { ends: inside.into_iter().map(|ended| ended.point).collect(), pause }
+    }
+
+    /// Takes note of the end of a thread, whose operations have these numbers.
+    pub fn end(&mut self, thread: usize, [first, last]: [u32; 2], point: Point) {
+        self.ended.push(EndedThread { first, last, lived_ns: self.lived_ns[thread], point });
+    }
+
+    /// Returns the class of what a pause leaves after the lives of others; 0 if that is less than half of it, because a class
+    /// spans a factor of two.
+    fn rest(&self, class: u8, lived_ns: u64) -> u8 {
+        let mean = |class: u8| self.pauses.get(usize::from(class)).copied().unwrap_or(0);
+        let rest = mean(class).saturating_sub(lived_ns);
+        if rest <= mean(class) / 2 {
+            return 0;
+        }
+        let classes = [class, class.saturating_sub(1)].into_iter().filter(|class| mean(*class) > 0);
+        classes.min_by_key(|class| mean(*class).abs_diff(rest)).unwrap_or(0)
+    }
+}
+
+/// Returns the time that threads took together: of those that lived at the same time, the longest counts.
+fn together(threads: &[&EndedThread]) -> u64 {
+    let mut ordered = threads.to_vec();
+    ordered.sort_unstable_by_key(|thread| thread.first);
+    let (mut earlier_ns, mut longest_ns, mut last) = (0_u64, 0, 0);
+    for thread in ordered {
+        if thread.first > last {
+            earlier_ns = earlier_ns.saturating_add(longest_ns);
+            longest_ns = 0;
+        }
+        longest_ns = thread.lived_ns.max(longest_ns);
+        last = thread.last.max(last);
+    }
+    earlier_ns.saturating_add(longest_ns)
+}
