@@ -69,7 +69,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let (totals, workers) = session.run_rounds(&plan, style, Box::new(|| Ok(())));
     let (kept, trial): (Vec<Worker>, Vec<Worker>) = workers
         .into_iter()
-        .partition(|worker| config.targets.iter().any(|target| target.path == worker.target().path));
+        .partition(|worker| config.targets.iter().any(|target| is_same(target, worker.target())));
     for worker in kept.iter().filter(|_| !arguments.keep) {
         crate::output::println!(
             "The test data on `{}` stays: it is a target of the configuration.",
@@ -80,6 +80,11 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let code = print_result(&session, totals?, started, arguments)?;
     left.iter().for_each(|what| crate::output::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::RUN_FAILED) })
+}
+
+/// Returns whether both are one target: another name has test data of its own in the same folder.
+fn is_same(one: &Target, other: &Target) -> bool {
+    one.name == other.name && one.path == other.path
 }
 
 /// Returns the local target, with the first name that no target elsewhere has: that one keeps its results.

@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use rusqlite::Connection;
+
 use crate::support::{CommandOutput, Place, TINY_TREES, assert_all_ok, find_sandbox, tree};
 
 /// Folder of source files of `incremental-backup` at the quick scale, below `local/<target>`.
@@ -210,20 +212,26 @@ fn purge_of_a_named_database_keeps_the_usual_results_and_configuration() {
 
 /// The database has the only knowledge of what is on the targets.
 #[test]
-fn purge_with_an_unreadable_database_removes_nothing() {
+fn purge_with_an_unreadable_database_names_where_test_data_may_be_left() {
     let (place, a) = measured();
+    place.configure(&format!("[targets.a]\npath = \"{}\"\n", a.display()));
     fs::write(place.database(), "no database").unwrap();
-    let before = entries(&place.data());
-    for command in ["--dry-run", "--yes"] {
-        let output = place.longhaul("service uninstall --purge").arg(command).expect(1);
-        output.assert_stderr(&[
-            "nothing was removed",
-            "`.longhaul-*`",
-            &place.database().display().to_string(),
-        ]);
-        assert!(!output.out.contains("nothing was measured"), "{output}");
-    }
-    assert!(find_sandbox(&a).is_some() && entries(&place.data()) == before);
+    let may_be = format!("{}/.longhaul-*-a: test data, if this machine measured there", a.display());
+    let output = place.longhaul("service uninstall --purge --dry-run").expect(0);
+    assert!(output.out.contains(&may_be) && !output.out.contains("nothing was measured"), "{output}");
+    let output = place.longhaul("service uninstall --purge --yes").expect(1);
+    output.assert_stderr(&["left behind", &may_be]);
+    assert!(!output.out.contains("Everything of longhaul was removed"), "{output}");
+    assert!(find_sandbox(&a).is_some() && !place.database().exists());
+}
+
+/// A newer version can read it.
+#[test]
+fn purge_with_the_database_of_a_newer_version_removes_nothing() {
+    let (place, a) = measured();
+    Connection::open(place.database()).unwrap().execute_batch("PRAGMA user_version = 999").unwrap();
+    place.longhaul("service uninstall --purge --yes").expect(1).assert_stderr(&["newer longhaul"]);
+    assert!(find_sandbox(&a).is_some() && place.database().exists());
 }
 
 #[test]

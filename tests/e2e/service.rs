@@ -348,8 +348,12 @@ fn purge_removes_unreadable_database_and_config() {
     fs::create_dir_all(place.data()).unwrap();
     fs::write(place.database(), "this is no database").unwrap();
     place.configure("no = configuration");
-    let output = place.longhaul("service uninstall --purge --yes").expect(0);
-    output.assert_stderr(&["database cannot be read", "its targets and paths are unknown"]);
+    let output = place.longhaul("service uninstall --purge --yes").expect(1);
+    output.assert_stderr(&[
+        "database cannot be read",
+        "its targets and paths are unknown",
+        "FOLDER/.longhaul-*",
+    ]);
     assert_eq!(at_home(&place), Vec::<PathBuf>::new());
 }
 

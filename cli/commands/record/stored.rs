@@ -20,6 +20,8 @@ use crate::arguments::{GlobalArgs, RecordShowArgs, RecordingChoice};
 use crate::config_file::{read_text, replace_text};
 use crate::{errors, exit, paths, render};
 
+/// Space of test data that is worth a word.
+const NOTICEABLE_BYTES: u64 = 10_000_000;
 /// Pauses of a replay that are worth a word: shorter ones are printed as 0 s.
 const NOTICEABLE_PAUSES: Duration = Duration::from_millis(100);
 
@@ -108,10 +110,12 @@ pub fn choose(shared: &GlobalArgs, choice: Option<&RecordingChoice>) -> anyhow::
 fn print_cost(shared: &GlobalArgs, recording: &Recording) -> anyhow::Result<()> {
     let plan = replay_plan(recording);
     let bytes = plan.corpus_bytes().saturating_mul(DEFAULT_SLICES);
-    crate::output::println!(
-        "Its test data takes {} on each target: {DEFAULT_SLICES} copies, which take turns, or more if there is ample space.",
-        units::bytes(bytes as f64)
-    );
+    if bytes >= NOTICEABLE_BYTES {
+        let bytes = units::bytes(bytes as f64);
+        crate::output::println!(
+            "Its test data takes {bytes} or more on each target, in {DEFAULT_SLICES} or more copies that take turns."
+        );
+    }
     let shortest = plan.pause_time();
     if shortest < NOTICEABLE_PAUSES {
         return Ok(());

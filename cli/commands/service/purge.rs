@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use longhaul_measure::inventory::{Inventory, NotRemoved, NotRemovedReason};
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport, SandboxLocation};
-use longhaul_model::{ProtocolFamily, Target};
+use longhaul_model::{Hint, ProtocolFamily, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
@@ -57,42 +57,52 @@ pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
 /// The information from the database that a purge needs.
 #[derive(Default)]
 struct DatabaseFacts {
+    state: DatabaseState,
     machine: Option<String>,
     targets: Vec<StoredTarget>,
     epochs: Vec<StoredEpoch>,
 }
 
+/// What is known from the database.
+#[derive(Default, PartialEq)]
+enum DatabaseState {
+    /// Everything, also if there is none.
+    #[default]
+    Known,
+    /// Nothing yet: an older version has written it, so it is brought up to date first.
+    Older,
+    /// Nothing: it cannot be read.
+    Unreadable,
+}
+
 impl DatabaseFacts {
-    /// Reads a database, which need not exist. An older one is brought up to date first.
+    /// Reads a database, which need not exist and is not changed. One that is damaged can be deleted, but has no facts.
     ///
     /// # Errors
     ///
-    /// If it cannot be read: it has the only knowledge of what is on the targets, so nothing may be deleted then.
+    /// If a newer version has written it, which can read what is on the targets, or if it is in use.
     fn of(database: &Path) -> anyhow::Result<Self> {
-        if !database.exists() {
-            return Ok(Self::default());
-        }
-        let facts = match Self::read(database) {
-            Err(longhaul_store::Error::SchemaTooOld { .. }) => {
-                let mounts = platform::mounts().context("read the mount table")?;
-                let _exclusive = DatabaseLock::acquire(database, &mounts)?;
-                Store::open(database, &mounts).map(drop).and_then(|()| Self::read(database))
+        use longhaul_store::Error;
+        let without_facts = |state| Ok(Self { state, ..Self::default() });
+        match Self::read(database) {
+            Ok(facts) => Ok(facts),
+            Err(Error::NoDatabase { .. }) => Ok(Self::default()),
+            Err(Error::SchemaTooOld { .. }) => without_facts(DatabaseState::Older),
+            Err(error @ (Error::SchemaTooNew { .. } | Error::Locked { .. })) => Err(error.into()),
+            Err(error) => {
+                crate::output::eprintln!(
+                    "longhaul: the test data on targets cannot be found, as the database cannot be read: {}",
+                    error.one_line()
+                );
+                without_facts(DatabaseState::Unreadable)
             }
-            facts => facts,
-        };
-        let kept = || {
-            format!(
-                "nothing was removed, because the test data on the targets is only known from the database. If it cannot be repaired: remove \
-                 the folders `.longhaul-*` on the targets by hand, move {} aside, and run this again",
-                database.display()
-            )
-        };
-        facts.with_context(kept)
+        }
     }
 
     fn read(database: &Path) -> longhaul_store::Result<Self> {
         let reader = Reader::open(database)?;
-        Ok(Self { machine: reader.machine_id()?, targets: reader.targets()?, epochs: reader.epochs()? })
+        let (machine, targets, epochs) = (reader.machine_id()?, reader.targets()?, reader.epochs()?);
+        Ok(Self { state: DatabaseState::Known, machine, targets, epochs })
     }
 }
 
@@ -165,10 +175,30 @@ impl Purge {
                         sandbox.display()
                     );
                 }
-                None if target.path == trial::folder(&self.database) => {}
+                None if target.path == trial::folder(&self.database)
+                    || self.database_facts.state != DatabaseState::Known => {}
                 None => crate::output::println!("nothing was measured on `{}`", target.name),
             }
         }
+        if self.database_facts.state == DatabaseState::Older {
+            crate::output::println!(
+                "would bring the database up to date, and then {verb} the test data of the targets in it"
+            );
+        }
+        self.unknown_sandboxes().iter().for_each(|item| crate::output::println!("would leave {item}"));
+    }
+
+    /// Returns the sandboxes that may exist and are not known, because the database cannot be read.
+    fn unknown_sandboxes(&self) -> Vec<Remaining> {
+        if self.database_facts.state != DatabaseState::Unreadable {
+            return vec![];
+        }
+        let reason = "test data, if this machine measured there: which folder it is in was only in the database. Remove it by hand";
+        let of_target = |target: &Target| target.path.join(format!(".longhaul-*-{}", target.name));
+        let any = PathBuf::from("FOLDER/.longhaul-* on each share that was measured");
+        let known: Vec<PathBuf> = self.targets.iter().map(of_target).collect();
+        let all = if known.is_empty() { vec![any] } else { known };
+        all.into_iter().map(|path| Remaining { path, reason: reason.to_owned() }).collect()
     }
 
     /// Returns the sandbox of a target. `None`: nothing was measured, or the target was the folder of `longhaul try`, and is gone.
@@ -200,8 +230,8 @@ impl Purge {
     }
 
     /// Deletes everything and prints what is left.
-    pub fn execute(self) -> anyhow::Result<ExitCode> {
-        let mut left = vec![];
+    pub fn execute(mut self) -> anyhow::Result<ExitCode> {
+        let mut left = self.unknown_sandboxes();
         if self.database_link().is_some() {
             left.extend(self.known_targets().sandboxes.into_iter().map(|path| Remaining {
                 path,
@@ -212,6 +242,11 @@ impl Purge {
             // The lock keeps a running measurement from creating deleted files again.
             let mounts = platform::mounts().context("read the mount table")?;
             let exclusive = DatabaseLock::acquire(&self.database, &mounts)?;
+            if self.database_facts.state == DatabaseState::Older {
+                drop(Store::open(&self.database, &mounts)?);
+                self.database_facts = DatabaseFacts::read(&self.database)?;
+                self.targets = all_targets(std::mem::take(&mut self.targets), &self.database_facts);
+            }
             // The inventory is taken first, because workers delete the files by which longhaul's own folders are
             // recognized.
             let inventories = self.inventories();

@@ -57,7 +57,8 @@ fn refusal(code: i32, output: &ToolOutput, host: &str) -> NasError {
     let line = last(&errors).or_else(|| last(&printed)).unwrap_or_else(|| "it does not say why".to_owned());
     let line: String = line.chars().filter(|char| !char.is_control()).take(MAX_ERROR_CHARS).collect();
     let says = |reasons: &[&str]| reasons.iter().any(|reason| errors.contains(reason));
-    if code != SSH_FAILED && says(&["No such file"]) {
+    let lacks_proc = errors.lines().any(|line| line.contains("/proc/") && line.contains("No such file"));
+    if code != SSH_FAILED && lacks_proc {
         let message = format!("ssh {host}: {line}: the NAS has no /proc of Linux; read it through SNMP");
         return NasError::new(NasProblem::Nothing, message);
     }

@@ -14,6 +14,7 @@ use longhaul_model::{
     CounterReading, CounterScope, CounterSource, Counters, FreeSpaceReserve, LinkKind, MachineSnapshot,
     MachineStep, Mount, NetworkLink, RequestCounts, RequestKind, TargetFidelity, TargetName, Timestamp,
 };
+use longhaul_service::clock::ClockReading;
 use longhaul_service::command::{Command, Pause};
 use longhaul_service::config::{Config, Design};
 use longhaul_service::handle::ServiceHandle;
@@ -256,6 +257,29 @@ fn other_interface_skips_a_day_and_then_becomes_usual() {
     let all = rounds(&database);
     assert_eq!(reason_codes(&all), vec!["other-link"; 24]);
     assert!(completed_rounds(&all) >= 46);
+}
+
+/// A computer that is switched off every evening.
+#[test]
+fn other_interface_becomes_usual_also_with_a_restart_each_half_day() {
+    let folder = folder();
+    let use_interface = |name: &str| {
+        let link = NetworkLink { name: name.to_owned(), kind: LinkKind::Wired, mtu: None, megabits: None };
+        SimulatedEvent::Machine(Box::new(MachineSnapshot { link: Some(link), ..normal_machine() }))
+    };
+    let half_day = |name: &str, now: Option<ClockReading>| {
+        let mut simulation = Simulation::new(folder.path()).lasting(DAY / 2);
+        simulation.start = now.unwrap_or(simulation.start);
+        let database = simulation.database.clone();
+        (simulation.then(0, use_interface(name)).run(), database)
+    };
+    let (mut now, database) = half_day("en0", None);
+    for _ in 0..4 {
+        now = half_day("en5", Some(now)).0;
+    }
+    let all = rounds(&database);
+    assert_eq!(reason_codes(&all), vec!["other-link"; 24]);
+    assert!(completed_rounds(&all) >= 30, "{}", completed_rounds(&all));
 }
 
 #[test]

@@ -121,7 +121,10 @@ fn phase_times_query() -> String {
     format!(
         "WITH newest AS (
             SELECT number, scale, CASE workload WHEN '{your_day}' THEN json_extract(facts, '$.recording') END AS recording
-            FROM run WHERE round > (SELECT coalesce(max(number), 0) FROM round) - ?1 AND outcome = 'ok' AND metrics IS NOT NULL)
+            FROM run WHERE round > (SELECT coalesce(max(number), 0) FROM round) - ?1 AND outcome = 'ok' AND metrics IS NOT NULL
+                AND epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)),
+        scaled AS (SELECT * FROM newest
+            WHERE scale = (SELECT scale FROM newest GROUP BY scale ORDER BY count(*) DESC, max(number) DESC LIMIT 1))
         SELECT run.number AS run, run.round, target.name AS target, run.protocol, run.workload, run.metrics,
             json_extract(run.conditions, '$.round_trip_us') AS round_trip_us,
             json_extract(run.conditions, '$.send_rate') AS send_rate,
@@ -136,13 +139,12 @@ fn phase_times_query() -> String {
             (SELECT coalesce(sum(sum_ns), 0) FROM operation WHERE operation.phase = phase.number
                 AND operation = 'decode') AS decode_ns,
             {times}
-        FROM newest JOIN run ON run.number = newest.number JOIN target ON target.number = run.target
+        FROM scaled JOIN run ON run.number = scaled.number JOIN target ON target.number = run.target
         CROSS JOIN phase ON phase.run = run.number
         LEFT JOIN request_times ON request_times.phase = phase.number
-        WHERE phase.complete AND run.epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)
-            AND run.scale = (SELECT scale FROM newest GROUP BY scale ORDER BY count(*) DESC, max(number) DESC LIMIT 1)
-            AND newest.recording IS (CASE run.workload WHEN '{your_day}' THEN
-                (SELECT recording FROM newest WHERE recording IS NOT NULL ORDER BY number DESC LIMIT 1) END)
+        WHERE phase.complete
+            AND scaled.recording IS (CASE run.workload WHEN '{your_day}' THEN
+                (SELECT recording FROM scaled WHERE recording IS NOT NULL ORDER BY number DESC LIMIT 1) END)
         ORDER BY run.number, phase.position",
         your_day = YOUR_DAY.name(),
         times = COLUMNS.map(|name| format!("request_times.{name}")).join(", ")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longhaul_model::{RoundStatus, TargetName, Timestamp};
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{OptionalExtension, Row, params};
 
 use crate::error::{Fault, Result};
 use crate::events::stored_event;
@@ -86,6 +86,19 @@ impl Reader {
             "read the last started round",
             |cx| Ok(query_all(cx, query, [], stored_round)?.pop()),
         )
+    }
+
+    /// Returns the number of scheduled rounds after a time that were skipped for a reason with this code.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn count_skipped(&self, after: Timestamp, code: &str) -> Result<u32> {
+        let query = "SELECT count(*) FROM round
+            WHERE scheduled_us IS NOT NULL AND started_us > ?1 AND status = 'skipped' AND reason LIKE ?2 || ':%'";
+        self.in_snapshot("count the skipped rounds", |cx| {
+            Ok(cx.query_row(query, params![after.as_us(), code], |row| row.get(0))?)
+        })
     }
 
     /// Returns the scheduled start of the first scheduled round. `None`: there

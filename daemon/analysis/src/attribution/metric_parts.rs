@@ -54,9 +54,14 @@ pub fn metric_parts(run: RunInput<'_>, metric: &WaitMetric) -> Option<MetricPart
     Some(MetricParts {
         seconds: felt,
         parts: [sum(|parts| parts.client), sum(|parts| parts.queue), sum(|parts| parts.wire), server, disk],
-        round_trips: trips.map(|trips| if run.task.is_paced() { trips * scale } else { trips }),
+        round_trips: trips.map(|trips| if is_one_of_many(metric) { trips * scale } else { trips }),
         usual: usual_seconds(&own).map(|seconds| seconds * scale),
     })
+}
+
+/// Tells whether a metric is the time of one of many steps of its phase, such as the median of many switches.
+fn is_one_of_many(metric: &WaitMetric) -> bool {
+    metric.figures.iter().any(|(_, figure)| figure.ends_with("-median"))
 }
 
 fn belongs(phase: &PhaseTimes, metric: &WaitMetric) -> bool {

@@ -199,11 +199,15 @@ impl<'s, 'h> PairData<'s, 'h> {
             newest.zip(of.last_day()).is_some_and(|(newest, last)| last >= newest - DAYS_MEASURED)
         };
         let current = || self.rounds.iter().filter(|(_, of)| is_current(of));
-        let has_weights = current().any(|(position, _)| position.metric().weight > 0.0);
-        let weight = |metric: &WaitMetric| match has_weights {
-            true => metric.weight,
-            // Only the user's own recording is measured.
-            false => f64::from(u8::from(metric.is_replay_waiting())),
+        let most = |of: fn(&WaitMetric) -> bool| {
+            let own = current().filter(|(position, _)| of(position.metric()));
+            own.map(|(_, rounds)| rounds.all.len()).max().unwrap_or(0)
+        };
+        // A round of other tasks by hand does not hide weeks of a recording that is measured alone.
+        let is_alone = most(WaitMetric::is_replay_waiting) > 2 * most(|metric| metric.weight > 0.0);
+        let weight = |metric: &WaitMetric| match is_alone {
+            true => f64::from(u8::from(metric.is_replay_waiting())),
+            false => metric.weight,
         };
         let weighted = |select: fn(&MetricRounds) -> &[PairedReading]| {
             let is_wanted = |metric: &WaitMetric| weight(metric) > 0.0 && wanted(metric);

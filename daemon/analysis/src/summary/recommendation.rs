@@ -105,9 +105,11 @@ fn flawed_among_equals(shares: &[&TargetName], pairs: &[PairSummary]) -> Option<
         let (own, others): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.includes(share));
         let is_worse = own.iter().all(|pair| better(pair) == Some(pair.other(share)));
         let is_last = is_worse && !others.is_empty() && others.into_iter().all(is_equal);
-        let first = own.into_iter().next().filter(|_| is_last)?;
-        let objection = first.objection(share).filter(Objection::is_flaw)?;
-        Some(Withheld { target: (*share).clone(), instead_of: first.other(share).clone(), objection })
+        let mut flaws = own.into_iter().filter(|_| is_last).filter_map(|pair| {
+            let objection = pair.objection(share).filter(Objection::is_flaw)?;
+            Some(Withheld { target: (*share).clone(), instead_of: pair.other(share).clone(), objection })
+        });
+        flaws.next()
     })
 }
 

@@ -65,22 +65,27 @@ pub struct RecorderSnapshot {
 pub struct Recorder {
     mapping: SharedMapping,
     verified: VerifiedCounters,
+    own_work_ns: AtomicU64,
 }
 
 impl Recorder {
     /// Creates a recorder in an empty file, which must be on a local file system.
     pub fn create(file: &File) -> io::Result<Self> {
-        Ok(Self { mapping: SharedMapping::create(file, WORDS)?, verified: VerifiedCounters::default() })
+        Ok(Self::over(SharedMapping::create(file, WORDS)?))
     }
 
     /// Maps a recorder that the supervisor created.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { mapping: SharedMapping::open(path, WORDS)?, verified: VerifiedCounters::default() })
+        Ok(Self::over(SharedMapping::open(path, WORDS)?))
     }
 
     /// Creates a recorder that is not shared with another process.
     pub fn private() -> io::Result<Self> {
-        Ok(Self { mapping: SharedMapping::private(WORDS)?, verified: VerifiedCounters::default() })
+        Ok(Self::over(SharedMapping::private(WORDS)?))
+    }
+
+    fn over(mapping: SharedMapping) -> Self {
+        Self { mapping, verified: VerifiedCounters::default(), own_work_ns: AtomicU64::new(0) }
     }
 
     /// Returns a thread slot; `number` is below [`THREAD_SLOTS`], or [`PROBE_THREAD_SLOT`]. Only one thread at a
@@ -166,6 +171,17 @@ impl Recorder {
     pub fn clear(&self) {
         self.thread_slots().for_each(|slot| slot.clear());
         self.verified.clear();
+        self.own_work_ns.store(0, Relaxed);
+    }
+
+    /// Counts processor time that is not part of the task: comparing, and waiting for the end of a pause.
+    pub fn add_own_work(&self, nanoseconds: u64) {
+        self.own_work_ns.fetch_add(nanoseconds, Relaxed);
+    }
+
+    /// Returns the processor time since the last [`Recorder::clear`] that is not part of the task, in nanoseconds.
+    pub fn own_work_ns(&self) -> u64 {
+        self.own_work_ns.load(Relaxed)
     }
 
     /// Counts data that was compared with what was written.

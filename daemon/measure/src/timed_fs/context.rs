@@ -90,6 +90,11 @@ impl<'run> TimedFs<'run> {
         self.recorder.add_verified(data);
     }
 
+    /// Counts processor time of this program that is not part of the task, so that the task is not charged with it.
+    pub fn add_own_work(&self, nanoseconds: u64) {
+        self.recorder.add_own_work(nanoseconds);
+    }
+
     /// Returns the seconds since this handle was created; in a phase, the seconds since the phase started.
     pub fn elapsed(&self) -> f64 {
         monotonic_ns().saturating_sub(self.began_ns) as f64 / 1e9

@@ -108,7 +108,9 @@ impl<'run> Session<'run> {
         let context = TimedFs::new(self.recorder, 0, self.stop);
         let result = body(&context);
         let seconds = context.elapsed();
-        let processor = self.reporter.processor_times();
+        let mut processor = self.reporter.processor_times();
+        let own_us = self.recorder.own_work_ns() / 1000;
+        processor.used_us = processor.used_us.map(|used| used.saturating_sub(own_us));
         let after = PhaseReading { processor, counters: self.reporter.counters() };
         let recorded = self.recorder.snapshot();
         let (figures, result) = match result {

@@ -22,6 +22,10 @@ impl DayClock {
         if time >= DAY {
             return time;
         }
+        if self.days >= DAY && time > self.last + DAY / 2 {
+            // A line of before midnight behind one of after it.
+            return self.days - DAY + time;
+        }
         if time + DAY / 2 < self.last {
             self.days += DAY;
         }

@@ -117,7 +117,7 @@ impl Reads {
                 if let Some(node) = self.open.get(&copy.from).copied() {
                     self.read(
                         node,
-                        Transfer { offset: copy.read_at, length: copy.length, read: copy.length },
+                        Transfer { offset: copy.read_at, length: copy.length.max(1), read: copy.length },
                     );
                 }
                 self.open.get(&copy.to).copied().into_iter().for_each(|node| self.change(node));
@@ -147,7 +147,9 @@ impl Reads {
         let size = &mut self.sizes[node.0 as usize];
         let end = offset.saturating_add(read);
         *size = match *size {
-            Size::AtLeast(bytes) if read == 0 && bytes == offset && bytes > 0 => Size::Exactly(bytes),
+            Size::AtLeast(bytes) if read == 0 && length > 0 && bytes == offset && bytes > 0 => {
+                Size::Exactly(bytes)
+            }
             other if read == 0 => other,
             Size::Final(bytes) => Size::Final(bytes),
             Size::Exactly(bytes) => Size::Exactly(bytes.max(end)),

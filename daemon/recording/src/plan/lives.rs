@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use longhaul_model::{Histogram, Operation};
 
 use super::order::Point;
-use crate::{RecordedOperation, Recording};
+use crate::{PowerOfTwo, RecordedOperation, Recording};
 
 /// Thread that came and went.
 struct EndedThread {
@@ -26,6 +26,8 @@ pub struct Lives {
     starts: Vec<u32>,
     pauses: Vec<u64>,
     durations: BTreeMap<Operation, u64>,
+    /// Rests of pauses in classes that no recorded pause has: their sum and number by class.
+    rests: BTreeMap<u8, [u64; 2]>,
 }
 
 /// The relation of an operation to other threads.
@@ -38,7 +40,7 @@ pub enum Beginning {
     AfterOthers {
         /// The last steps of the others.
         ends: Vec<Point>,
-        /// Class of the pause that is left, an index of [`Recording::mean_pauses`].
+        /// Class of the pause that is left, an index of [`Lives::pauses`].
         pause: u8,
     },
 }
@@ -55,6 +57,7 @@ impl Lives {
             starts: vec![],
             pauses: recording.mean_pauses.clone(),
             durations: times.map(|times| times.by_operation.iter().map(mean).collect()).unwrap_or_default(),
+            rests: BTreeMap::new(),
         }
     }
 
@@ -82,8 +85,8 @@ impl Lives {
         if inside.len() != begun {
             return Beginning::Own;
         }
-        let pause = self.rest(operation.pause.number(), together(&inside));
-        Beginning::AfterOthers { ends: inside.into_iter().map(|ended| ended.point).collect(), pause }
+        let (lived_ns, ends) = (together(&inside), inside.into_iter().map(|ended| ended.point).collect());
+        Beginning::AfterOthers { ends, pause: self.rest(operation.pause.number(), lived_ns) }
     }
 
     /// Takes note of the end of a thread, whose operations have these numbers.
@@ -93,14 +96,30 @@ impl Lives {
 
     /// Returns the class of what a pause leaves after the lives of others; 0 if that is less than half of it, because a class
     /// spans a factor of two.
-    fn rest(&self, class: u8, lived_ns: u64) -> u8 {
+    fn rest(&mut self, class: u8, lived_ns: u64) -> u8 {
         let mean = |class: u8| self.pauses.get(usize::from(class)).copied().unwrap_or(0);
         let rest = mean(class).saturating_sub(lived_ns);
         if rest <= mean(class) / 2 {
             return 0;
         }
-        let classes = [class, class.saturating_sub(1)].into_iter().filter(|class| mean(*class) > 0);
-        classes.min_by_key(|class| mean(*class).abs_diff(rest)).unwrap_or(0)
+        let own = PowerOfTwo::of(rest / 1000).number();
+        if mean(own) > 0 {
+            return [class, own].into_iter().min_by_key(|class| mean(*class).abs_diff(rest)).unwrap_or(own);
+        }
+        let [sum, number] = self.rests.entry(own).or_default();
+        (*sum, *number) = (sum.saturating_add(rest), *number + 1);
+        own
+    }
+
+    /// Returns the mean pause of each class, in nanoseconds, with those of the rests.
+    pub fn pauses(self) -> Vec<u64> {
+        let mut pauses = self.pauses;
+        for (class, [sum, number]) in self.rests {
+            let class = usize::from(class);
+            pauses.resize(pauses.len().max(class + 1), 0);
+            pauses[class] = sum / number;
+        }
+        pauses
     }
 }
 

@@ -134,6 +134,58 @@ fn names_that_were_created_before_a_listing_are_not_added_by_it() {
     );
 }
 
+/// A folder with ten files, some of which were renamed, replaced, removed or linked before it is listed.
+#[test]
+fn listing_after_changes_shows_how_many_names_there_were() {
+    let path = |name: &str| -> &'static [u8] { format!("/share/{name}").leak().as_bytes() };
+    let found = |name| done(TraceAction::Attributes { path: path(name), found: Some(FoundFile::File(5)) });
+    let replaced = |name: &str, handle| {
+        let temporary = path(&format!("{name}.tmp"));
+        vec![
+            found(&name),
+            done(TraceAction::Open { path: temporary, mode: CREATE, handle: Some(handle) }),
+            done(TraceAction::Rename { from: temporary, to: path(name) }),
+        ]
+    };
+    let removed = |name| vec![done(TraceAction::Remove { path: path(name) })];
+    let linked =
+        |name: &str| vec![done(TraceAction::HardLink { from: path(name), to: path(&format!("{name}2")) })];
+    let moved =
+        |name: &str| vec![done(TraceAction::Rename { from: path(name), to: path(&format!("sub/{name}")) })];
+    let folder = vec![done(TraceAction::CreateFolder { path: path("sub") })];
+    for (changes, names) in [
+        (vec![replaced("a", 2), replaced("b", 3)], 10),
+        (vec![removed("a"), removed("b")], 8),
+        (vec![linked("a"), linked("b")], 12),
+        (vec![folder, moved("a"), moved("b")], 9),
+    ] {
+        let mode = OpenMode { folder: true, ..READ };
+        let list = [
+            done(TraceAction::Open { path: b"/share", mode, handle: Some(1) }),
+            done(TraceAction::List { handle: 1, entries: Some(names) }),
+        ];
+        let recording = scrub(&[changes.concat(), list.to_vec()].concat());
+        let files = states(&recording).iter().filter(|state| matches!(state, InitialState::File(_))).count();
+        assert_eq!(files, 10, "{names} names at the end");
+    }
+}
+
+#[test]
+fn question_for_the_target_of_a_link_does_not_hide_what_was_there() {
+    let nothing = missing(TraceAction::Attributes { path: b"/share/a", found: None });
+    let link = [
+        done(TraceAction::SymbolicLink { path: b"/share/a" }),
+        nothing.clone(),
+        done(TraceAction::ReadLink { path: b"/share/a" }),
+    ];
+    assert_eq!(states(&scrub(&link)), [InitialState::Folder, InitialState::Absent]);
+    let replaced = [
+        done(TraceAction::Attributes { path: b"/share/a", found: Some(FoundFile::File(9)) }),
+        done(TraceAction::Remove { path: b"/share/a" }),
+    ];
+    assert_eq!(states(&scrub(&[&replaced[..], &link].concat())), [InitialState::Folder, file(9)]);
+}
+
 #[test]
 fn link_without_its_target_existed_before() {
     let recording = scrub(&[

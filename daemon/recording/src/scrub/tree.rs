@@ -31,26 +31,29 @@ pub(super) enum Sort {
 struct FileState {
     /// Node of its name before the recording; `None` if it was created since.
     home: Option<u32>,
-    /// Node of its name if it was opened to be created unless it exists, and nothing tells yet whether it did.
-    perhaps_home: Option<u32>,
+    /// Its home and the folder of that, if it was opened to be created unless it exists, and nothing tells yet whether it did.
+    perhaps_home: Option<(u32, FileNumber)>,
     sort: Sort,
     /// Size as far as known.
     size: u64,
     /// Size before the recording: the largest one seen before it was written.
     initial_size: u64,
     is_written: bool,
-    /// Folder that its newest name is in.
-    folder: FileNumber,
-    /// Number of names in it now that were elsewhere, or nowhere, before the recording.
-    new_names: u64,
-    /// Number of names in it without the new ones, of the listing with most of them.
+    /// Number of names in it now, as far as known.
+    present: u64,
+    /// Number of files found so far that were in it before the recording.
+    homes: u64,
+    /// Number of names in it before the recording, of the listing that shows most of them.
     listed: u64,
 }
 
 /// State of a name.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Entry {
+    /// Nothing was there when a program looked for it.
     Absent,
+    /// The program removed or renamed it.
+    Gone,
     File(FileNumber),
 }
 
@@ -83,8 +86,9 @@ impl Tree {
         for (index, component) in path.iter().enumerate() {
             let is_last = index + 1 == path.len();
             // A question for the target of a link says that nothing is there if the target is missing.
-            if is_last && sort == Sort::Link && self.is_absent(file, *component) {
-                self.entries.remove(&(file, component.name));
+            let key = (file, component.name);
+            if is_last && sort == Sort::Link && self.entries.get(&key) == Some(&Entry::Absent) {
+                self.entries.remove(&key);
             }
             file = self.find_in(file, *component)?;
             self.set_sort(file, if is_last { sort } else { Sort::Folder });
@@ -103,29 +107,16 @@ impl Tree {
             _ => None,
         };
         let file = self.new_file(Sort::Unknown, home);
+        self.files[folder as usize].homes += u64::from(home.is_some());
         self.set_entry(folder, component, Entry::File(file));
         Some(file)
     }
 
-    fn is_absent(&self, folder: FileNumber, component: Component) -> bool {
-        matches!(self.entries.get(&(folder, component.name)), Some(Entry::Absent))
-    }
-
     fn set_entry(&mut self, folder: FileNumber, component: Component, entry: Entry) {
         let old = self.entries.insert((folder, component.name), entry);
-        let is_new = |entry| matches!(entry, Entry::File(file) if self.is_new_in(folder, file));
-        let (goes, comes) = (old.is_some_and(is_new), is_new(entry));
-        let names = &mut self.files[folder as usize].new_names;
-        *names = (*names + u64::from(comes)).saturating_sub(u64::from(goes));
-        if let Entry::File(file) = entry {
-            self.files[file as usize].folder = folder;
-        }
-    }
-
-    /// Tells whether a file was not in a folder before the recording.
-    fn is_new_in(&self, folder: FileNumber, file: FileNumber) -> bool {
-        let parent = self.files[file as usize].home.map(|home| self.names.nodes()[home as usize].parent);
-        parent.is_none() || parent != self.files[folder as usize].home
+        let is_file = |entry| matches!(entry, Entry::File(_));
+        let present = &mut self.files[folder as usize].present;
+        *present = *present + u64::from(is_file(entry)) - u64::from(old.is_some_and(is_file));
     }
 
     /// Returns the file at a path without adding anything.
@@ -138,18 +129,26 @@ impl Tree {
         Some(file)
     }
 
-    /// Notes that there is nothing at a path.
+    /// Notes that a program found nothing at a path. A link may be there, without its target.
     pub(super) fn absent(&mut self, path: &[Component]) {
         let Some((last, folder)) = path.split_last() else { return };
-        if let Some(folder) = self.existing(folder) {
-            self.set_entry(folder, *last, Entry::Absent);
+        let Some(folder) = self.existing(folder) else { return };
+        match self.entries.get(&(folder, last.name)) {
+            None => self.set_entry(folder, *last, Entry::Absent),
+            Some(Entry::File(file)) if self.files[*file as usize].sort != Sort::Link => {
+                self.set_entry(folder, *last, Entry::Gone);
+            }
+            Some(_) => {}
         }
     }
 
     /// Removes the name at a path that existed until now.
     pub(super) fn remove(&mut self, path: &[Component], sort: Sort) -> Option<FileNumber> {
         let file = self.find(path, sort)?;
-        self.absent(path);
+        let (last, folder) = path.split_last()?;
+        if let Some(folder) = self.existing(folder) {
+            self.set_entry(folder, *last, Entry::Gone);
+        }
         Some(file)
     }
 
@@ -175,9 +174,9 @@ impl Tree {
         }
         let (last, folder) = path.split_last()?;
         let folder = self.find(folder, Sort::Folder)?;
-        let was_absent = self.is_absent(folder, *last);
+        let was_absent = self.entries.contains_key(&(folder, last.name));
         let parent = self.files[folder as usize].home.filter(|_| !was_absent);
-        let perhaps_home = parent.and_then(|parent| self.names.number(parent, *last));
+        let perhaps_home = parent.and_then(|parent| Some((self.names.number(parent, *last)?, folder)));
         let file = self.create(path, Sort::File);
         self.files[file as usize].perhaps_home = perhaps_home;
         Some(file)
@@ -191,8 +190,8 @@ impl Tree {
             size: 0,
             initial_size: 0,
             is_written: false,
-            folder: ROOT,
-            new_names: 0,
+            present: 0,
+            homes: 0,
             listed: 0,
         });
         self.files.len() as FileNumber - 1
@@ -214,12 +213,13 @@ impl Tree {
             return;
         }
         state.initial_size = state.initial_size.max(size);
-        if size > 0 && state.home.is_none() && state.perhaps_home.is_some() {
+        if size > 0
+            && state.home.is_none()
+            && let Some((home, folder)) = state.perhaps_home.take()
+        {
             // It has content that nothing has written since: it existed.
-            state.home = state.perhaps_home.take();
-            let folder = state.folder;
-            let names = &mut self.files[folder as usize].new_names;
-            *names = names.saturating_sub(1);
+            state.home = Some(home);
+            self.files[folder as usize].homes += 1;
         }
     }
 
@@ -246,7 +246,8 @@ impl Tree {
     pub(super) fn listed(&mut self, file: FileNumber, names: u64) {
         self.set_sort(file, Sort::Folder);
         let state = &mut self.files[file as usize];
-        state.listed = state.listed.max(names.saturating_sub(state.new_names));
+        // The names that are not known yet were there before.
+        state.listed = state.listed.max(state.homes + names.saturating_sub(state.present));
     }
 
     /// Returns the tree before the recording. `sizes` becomes the means of its files' sizes.
@@ -269,16 +270,10 @@ impl Tree {
 
     /// Adds the names that a listing had and no operation touched, as empty files: a listing of a large folder stays one.
     fn add_listed(&mut self) {
-        let mut known: HashMap<u32, u64> = HashMap::new();
-        for file in &self.files {
-            if let Some(home) = file.home.filter(|home| *home != 0) {
-                *known.entry(self.names.nodes()[home as usize].parent).or_default() += 1;
-            }
-        }
         let mut left = MAX_LISTED;
         for folder in 0..self.files.len() {
-            let FileState { home: Some(home), listed, .. } = self.files[folder] else { continue };
-            let missing = listed.saturating_sub(known.get(&home).copied().unwrap_or(0)).min(left as u64);
+            let FileState { home: Some(home), listed, homes, .. } = self.files[folder] else { continue };
+            let missing = listed.saturating_sub(homes).min(left as u64);
             left -= missing as usize;
             for _ in 0..missing {
                 let Some(node) = self.names.add(NameNode { parent: home, kind: FileKind::Other }) else {

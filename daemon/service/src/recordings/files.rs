@@ -142,7 +142,7 @@ impl Recordings {
     fn free_name(&self) -> Result<RecordingName, RecordingFileError> {
         let taken = self.names()?;
         let mut names = (1u64..).map(|number| RecordingName(format!("{DEFAULT_NAME}{number}")));
-        Ok(names.find(|name| !taken.contains(name)).expect("there are more numbers than files"))
+        Ok(names.find(|name| !is_taken(name, &taken)).expect("there are more numbers than files"))
     }
 
     /// Fails if there is a recording of this name.
@@ -151,7 +151,7 @@ impl Recordings {
     ///
     /// [`RecordingFileError::Exists`], or the errors of [`Recordings::names`].
     pub fn require_free(&self, name: &RecordingName) -> Result<(), RecordingFileError> {
-        if self.names()?.contains(name) {
+        if is_taken(name, &self.names()?) {
             return Err(RecordingFileError::Exists { name: name.clone() });
         }
         Ok(())
@@ -223,6 +223,11 @@ impl Recordings {
             _ => refused("remove", &path)(source),
         })
     }
+}
+
+/// Returns true if there is a recording of this name on a file system that may ignore case.
+fn is_taken(name: &RecordingName, names: &[RecordingName]) -> bool {
+    names.iter().any(|taken| taken.0.eq_ignore_ascii_case(&name.0))
 }
 
 /// Returns true for the file name of a recording, or of one that is being written.

@@ -62,6 +62,9 @@ impl std::fmt::Display for SkipReason {
     }
 }
 
+/// Code of the reason that the network interface is not the usual one.
+pub const OTHER_LINK: &str = "other-link";
+
 /// Returns the reason why this round is skipped. `None`: it is not. An unknown fact is no reason.
 ///
 /// `usual` is the network interface of the last rounds.
@@ -131,7 +134,7 @@ fn link_reason(
     }
     let usual = usual.filter(|usual| usual.name != now.name)?;
     let text = format!("the network is reached over `{}`; the last rounds used `{}`", now.name, usual.name);
-    Some(SkipReason::new("other-link", text))
+    Some(SkipReason::new(OTHER_LINK, text))
 }
 
 fn traffic_reason(rules: &SkipRules, rate: Option<f64>) -> Option<SkipReason> {

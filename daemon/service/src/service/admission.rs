@@ -15,13 +15,15 @@ use crate::config::{Config, Design};
 use crate::database::Database;
 use crate::mounts::MountTracker;
 use crate::schedule::budget::{self, Budget, Usage};
-use crate::schedule::skip::{self, SkipReason};
+use crate::schedule::skip::{self, OTHER_LINK, SkipReason};
 use crate::schedule::{baseline_interval, takes_part, weeks};
 use crate::status::State;
 
-/// Number of consecutive rounds skipped because of another interface, after which
+/// Kind of the event that another network interface became the usual one.
+pub(super) const USUAL_LINK: &str = "usual-link";
+/// Number of rounds skipped because of another interface, without a round between them, after which
 /// that interface becomes the usual one.
-const MAX_CONSECUTIVE_LINK_SKIPS: u32 = 24;
+const MAX_LINK_SKIPS: u32 = 24;
 /// Required free space as a multiple of a corpus with enough slices for each to rest
 /// a day: the corpus uses at most 1/20 of it.
 const FREE_SPACE_FACTOR: u64 = 20;
@@ -93,9 +95,10 @@ impl Admission {
         Self { is_safe_mode: true, ..Self::default() }
     }
 
-    /// Sets the network interface of the last round.
-    pub(super) fn set_usual_link(&mut self, link: Option<NetworkLink>) {
+    /// Sets the network interface of the last round, and how many rounds were skipped since because of another one.
+    pub(super) fn restore_link(&mut self, link: Option<NetworkLink>, skips: u32) {
         self.usual_link = link;
+        self.link_skips = skips;
     }
 
     /// Restores the pause of an earlier service.
@@ -166,7 +169,7 @@ impl Admission {
         if let Some(reason) = self.skip_reason(facts.config, now, snapshot) {
             // Other reasons, such as quiet hours, come before the interface and say nothing about it.
             match reason.code {
-                "other-link" => self.link_skips += 1,
+                OTHER_LINK => self.link_skips += 1,
                 _ if snapshot.link == self.usual_link => self.link_skips = 0,
                 _ => {}
             }
@@ -230,13 +233,13 @@ impl Admission {
     /// Makes the current network interface the usual one after many rounds in a row were skipped because of it:
     /// the machine has probably moved for good. Returns the event that records this.
     pub(super) fn adopt_link(&mut self, snapshot: &MachineSnapshot, now: &ClockReading) -> Option<Event> {
-        if self.link_skips < MAX_CONSECUTIVE_LINK_SKIPS {
+        if self.link_skips < MAX_LINK_SKIPS {
             return None;
         }
         self.link_skips = 0;
         let detail = json!({ "before": self.usual_link, "after": snapshot.link });
         self.usual_link = snapshot.link.clone();
-        Some(Event { target: None, kind: "usual-link".to_owned(), detail, at_us: now.wall })
+        Some(Event { target: None, kind: USUAL_LINK.to_owned(), detail, at_us: now.wall })
     }
 
     fn over_budget_reason(
@@ -352,7 +355,7 @@ mod tests {
         };
         let (mut admission, now) = (Admission::default(), ClockReading::default());
         assert_eq!(admit(&mut admission, &on("en0", None)), Ok(vec![0]));
-        for _ in 0..MAX_CONSECUTIVE_LINK_SKIPS {
+        for _ in 0..MAX_LINK_SKIPS {
             assert_eq!(admit(&mut admission, &on("en5", None)), Err("other-link"));
             assert_eq!(admit(&mut admission, &on("en5", Some(5.0))), Err("battery"));
         }
@@ -372,7 +375,7 @@ mod tests {
         };
         let (mut admission, now) = (Admission::default(), ClockReading::default());
         assert_eq!(admit(&mut admission, &on("en0")), Ok(vec![0]));
-        for _ in 0..MAX_CONSECUTIVE_LINK_SKIPS {
+        for _ in 0..MAX_LINK_SKIPS {
             assert!(admission.adopt_link(&on("en5"), &now).is_none());
             assert_eq!(admit(&mut admission, &on("en5")), Err("other-link"));
         }

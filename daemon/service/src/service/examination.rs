@@ -129,7 +129,12 @@ impl Examination<'_> {
                 "conditions",
                 CheckStatus::Warning,
                 format!("a round would be skipped now: {reason}"),
-                "no action needed if that passes; the rules are in [schedule] and [limits] of the configuration",
+                match reason.code {
+                    "paused" | "safe-mode" => "`longhaul resume` lets rounds run again",
+                    _ => {
+                        "no action needed if that passes; the rules are in [schedule] and [limits] of the configuration"
+                    }
+                },
             ),
         }
     }

@@ -32,7 +32,7 @@ use longhaul_store::{Reader, SharedWriter};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use self::admission::{Admission, RoundFacts};
+use self::admission::{Admission, RoundFacts, USUAL_LINK};
 use self::clock_changes::ClockChanges;
 use self::round_log::RoundLog;
 use self::sampling::{Sampling, SamplingView, probe_plan};
@@ -54,6 +54,7 @@ use crate::mounts::MountTracker;
 use crate::program_file::ProgramFile;
 use crate::round::close_open_rounds;
 use crate::sampling::Sensors;
+use crate::schedule::skip::OTHER_LINK;
 use crate::status::Check;
 use crate::target_path::SpecialFolders;
 use crate::worker::Launcher;
@@ -192,6 +193,21 @@ impl Service {
     }
 
     /// Restores the state of the last service: the last slot, round counts, the pause.
+    /// Restores which network interface is the usual one, and how many rounds were skipped because of another one.
+    fn restore_link(&mut self, reader: &Reader) -> longhaul_store::Result<()> {
+        let started = reader.last_started()?.map(|last| last.round);
+        let measured = started.as_ref().map_or(Timestamp::UNIX_EPOCH, |round| round.started);
+        let adopted = reader.last_event([USUAL_LINK, USUAL_LINK])?.map(|stored| stored.event);
+        let adopted = adopted.filter(|event| event.at_us > measured);
+        let since = adopted.as_ref().map_or(measured, |event| event.at_us);
+        let link = match adopted {
+            Some(event) => serde_json::from_value(event.detail["after"].clone()).ok(),
+            None => started.and_then(|round| round.before?.link),
+        };
+        self.admission.restore_link(link, reader.count_skipped(since, OTHER_LINK)?);
+        Ok(())
+    }
+
     /// Ends rounds that a crash left open.
     fn restore_state(&mut self, now: &ClockReading) -> longhaul_store::Result<()> {
         let reader = self.database.reader()?;
@@ -203,8 +219,7 @@ impl Service {
             let scheduled = last.round.scheduled.unwrap_or(last.round.started);
             self.scheduler.continue_after(now, counts.planned(), scheduled);
         }
-        let before = reader.last_started()?.and_then(|last| last.round.before);
-        self.admission.set_usual_link(before.and_then(|before| before.link));
+        self.restore_link(&reader)?;
         self.rounds = RoundLog::new(counts, reader.last_round()?);
         if let Some(event) = reader.last_event(["pause", "resume"])? {
             self.admission.restore_pause(

@@ -13,7 +13,7 @@ use crate::{DeliveryStatus, RoundEnd, Signal, Writer};
 const SIGNALS: [Signal; 2] = [Signal::Traces, Signal::Metrics];
 
 #[derive(Debug, Clone)]
-enum Resolution {
+enum Step {
     /// A round ends.
     Finish(RoundStatus),
     /// A round begins and never ends.
@@ -28,7 +28,7 @@ enum Resolution {
     Restart,
 }
 
-fn step() -> impl Strategy<Value = Resolution> {
+fn step() -> impl Strategy<Value = Step> {
     let signal = || prop_oneof![Just(Signal::Traces), Just(Signal::Metrics)];
     let status = prop_oneof![
         Just(DeliveryStatus::Sent),
@@ -37,12 +37,12 @@ fn step() -> impl Strategy<Value = Resolution> {
     ];
     let end = prop_oneof![Just(RoundStatus::Ok), Just(RoundStatus::Void), Just(RoundStatus::CutShort)];
     prop_oneof![
-        4 => end.prop_map(Resolution::Finish),
-        1 => Just(Resolution::Open),
-        1 => Just(Resolution::Skip),
-        4 => (signal(), 0..4usize, status).prop_map(|(signal, count, status)| Resolution::Deliver(signal, count, status)),
-        1 => (signal(), 0..30i64).prop_map(|(signal, round)| Resolution::Expire(signal, round)),
-        1 => Just(Resolution::Restart),
+        4 => end.prop_map(Step::Finish),
+        1 => Just(Step::Open),
+        1 => Just(Step::Skip),
+        4 => (signal(), 0..4usize, status).prop_map(|(signal, count, status)| Step::Deliver(signal, count, status)),
+        1 => (signal(), 0..30i64).prop_map(|(signal, round)| Step::Expire(signal, round)),
+        1 => Just(Step::Restart),
     ]
 }
 
@@ -78,9 +78,9 @@ fn end_of(round: i64) -> Timestamp {
     at(round * 1_000_000 + 10)
 }
 
-fn apply(writer: &Writer, model: &mut Model, step: &Resolution) {
+fn apply(writer: &Writer, model: &mut Model, step: &Step) {
     match step {
-        Resolution::Finish(status) => {
+        Step::Finish(status) => {
             let round = writer.begin_round(new_round()).unwrap();
             let end = RoundEnd { status: *status, reason: None, ended: end_of(round) };
             writer.end_round(round, end).unwrap();
@@ -88,9 +88,9 @@ fn apply(writer: &Writer, model: &mut Model, step: &Resolution) {
                 model.statuses.entry(signal).or_default().insert(round, None);
             }
         }
-        Resolution::Open => drop(writer.begin_round(new_round()).unwrap()),
-        Resolution::Skip => writer.add_skipped(vec![(new_round(), "pause".into())]).unwrap(),
-        Resolution::Deliver(signal, count, status) => {
+        Step::Open => drop(writer.begin_round(new_round()).unwrap()),
+        Step::Skip => writer.add_skipped(vec![(new_round(), "pause".into())]).unwrap(),
+        Step::Deliver(signal, count, status) => {
             let settled = model.statuses.get(signal).and_then(|known| known.keys().next().copied());
             let items: Vec<i64> = model.pending(*signal).into_iter().take(*count).chain(settled).collect();
             for _ in 0..2 {
@@ -98,13 +98,13 @@ fn apply(writer: &Writer, model: &mut Model, step: &Resolution) {
             }
             model.settle(*signal, &items, status);
         }
-        Resolution::Expire(signal, round) => {
+        Step::Expire(signal, round) => {
             let old: Vec<i64> = model.pending(*signal).into_iter().filter(|item| item < round).collect();
             let expired = writer.expire(*signal, end_of(*round), at(2)).unwrap();
             assert_eq!(expired, old.len() as u64);
             model.settle(*signal, &old, &DeliveryStatus::Expired);
         }
-        Resolution::Restart => {}
+        Step::Restart => {}
     }
 }
 
@@ -116,7 +116,7 @@ proptest! {
         let db = TestDb::new();
         let (mut writer, mut model) = (Some(db.writer()), Model::default());
         for step in &steps {
-            if matches!(step, Resolution::Restart) {
+            if matches!(step, Step::Restart) {
                 drop(writer.take());
                 writer = Some(db.writer());
             }

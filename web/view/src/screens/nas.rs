@@ -32,8 +32,11 @@ pub fn nas(view: NasView<'_>) -> Document {
     document.paragraph(format!("Read through {kind} at {address} in {took}. Nothing was changed on it."));
     if took_seconds > limit_seconds {
         let limit = units::seconds(limit_seconds);
-        document
-            .warning(format!("A run waits for {limit} only, so no run will know how busy it is. {FASTER}"));
+        let next = match kind {
+            "ssh" => "SNMP and node_exporter answer faster.",
+            _ => "Find out what makes it slow: its processor, or the network.",
+        };
+        document.warning(format!("A run waits for {limit} only, so no run will know how busy it is. {next}"));
     }
     match found {
         None => {
@@ -108,9 +111,6 @@ fn disk_table(disks: &[DiskUse]) -> Table {
     }
     table
 }
-
-/// Advice for a NAS that answers too slowly.
-const FASTER: &str = "Use another `kind` in [nas]: SNMP and node_exporter answer faster than ssh.";
 
 /// Describes a figure that is missing in readings of a kind, with the next step.
 fn missing_text(figure: NasFigure, kind: &str) -> &'static str {

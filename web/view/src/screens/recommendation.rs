@@ -83,11 +83,12 @@ fn no_difference(confidence: Confidence, flawed: Option<&Withheld>) -> String {
         (_, None) => "Use any of the shares: for all tasks together, no difference is large enough to matter"
             .to_owned(),
         (_, Some(flawed)) => {
-            let opening = format!(
-                "Use any share except {}: between the others, no difference in time is large enough to matter",
-                flawed.target
-            );
-            reason(flawed, &opening, flawed.target.as_str())
+            let equal = "no difference between the others is large enough to matter";
+            format!(
+                "Use any share except {}: {}",
+                flawed.target,
+                reason(flawed, equal, flawed.target.as_str())
+            )
         }
     }
 }
@@ -261,8 +262,7 @@ mod tests {
         };
         assert_eq!(
             sentence(Confidence::NoDifference),
-            "Use any share except afp: between the others, no difference in time is large enough to matter, but afp fails more \
-             often than smb"
+            "Use any share except afp: no difference between the others is large enough to matter, but afp fails more often than smb"
         );
         assert_eq!(
             sentence(Confidence::DependsOnTask),

@@ -44,7 +44,7 @@ fn fastest_of_those_that_can_be_predicted_is_called_so() {
     ];
     let shown = markdown::render(&what_if(CHANGE, &answers));
     assert!(shown.contains("would be the fastest of those that can be predicted: about 20.0 s"), "{shown}");
-    assert!(shown.contains("too few rounds with known round trip and bandwidth"), "{shown}");
+    assert!(shown.contains("too few rounds with known round trip, bandwidth and traffic"), "{shown}");
 }
 
 #[test]

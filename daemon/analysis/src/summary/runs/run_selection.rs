@@ -120,7 +120,7 @@ mod tests {
         failed.facts.clear();
         let runs = [replay(1, 0.1, "day"), replay(2, 0.2, "day"), replay(3, 6.0, "git"), failed];
         let summary = summary_of(&runs);
-        let spread = &figure(&summary, "run.total").by_target[&"smb".parse().unwrap()];
+        let spread = &summary.workloads[0].figures[0].by_target[&"smb".parse().unwrap()];
         assert_eq!((spread.median, spread.n, spread.failed), (Some(6.0), 1, 1), "no failure vanishes");
         assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [2]);
     }

@@ -49,10 +49,11 @@ fn recommendation_follows_verdict_and_rounds_so_far() {
 #[test]
 fn time_waiting_of_a_recording_decides_if_nothing_else_is_measured() {
     let mut world = World::pair().simulate(0..28, &|target, day, turn| times(2.0, (target, day, turn)));
-    let own = TASKS.iter().position(|task| task.name() == "your-day").unwrap();
-    world.history.runs.retain(|run| run.workload == own);
+    let own = longhaul_model::TASKS.iter().position(|task| task.name() == "your-day").unwrap();
+    world.history.runs.retain(|run| run.workload == 0);
     for run in &mut world.history.runs {
-        run.times = run.times.with(0, 60.0);
+        run.workload = own;
+        run.times = longhaul_model::MetricTimes::NONE.with(0, 60.0).with(1, run.seconds);
     }
     let weekly = world.after_days(28);
     let ratio = headline(&weekly).ratio.unwrap();

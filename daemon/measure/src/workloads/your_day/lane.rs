@@ -39,6 +39,8 @@ pub struct LaneReplay<'a> {
     compared_bytes: u64,
     /// Time at which the newest step was over and a comparison of what it read began; `None` if there was none.
     comparing_since_ns: Option<u64>,
+    /// Processor time of comparisons and of waiting for the end of pauses.
+    own_work_ns: u64,
 }
 
 impl<'a> LaneReplay<'a> {
@@ -55,6 +57,7 @@ impl<'a> LaneReplay<'a> {
             paused_ns: 0,
             compared_bytes: 0,
             comparing_since_ns: None,
+            own_work_ns: 0,
         }
     }
 
@@ -77,6 +80,7 @@ impl<'a> LaneReplay<'a> {
             self.busy.add(Interval { begin_ns, end_ns });
             self.replay.progress.set(self.lane, number);
         }
+        context.add_own_work(self.own_work_ns);
         Ok(())
     }
 
@@ -94,13 +98,13 @@ impl<'a> LaneReplay<'a> {
             return Ok(());
         }
         let mut from_ns = self.comparing_since_ns.unwrap_or_else(monotonic_ns);
-        if step.pauses_last {
+        if step.pauses_last && !step.waits.is_empty() {
             self.wait(context, step)?;
             from_ns = monotonic_ns();
         }
         if pause_ns > 0 {
             self.paused_ns += pause_ns;
-            sleep_until(context, from_ns + pause_ns)?;
+            self.own_work_ns += sleep_until(context, from_ns + pause_ns)?;
         }
         if step.pauses_last { Ok(()) } else { self.wait(context, step) }
     }
@@ -229,13 +233,15 @@ impl<'a> LaneReplay<'a> {
                 return Ok(());
             }
         }
-        self.comparing_since_ns = Some(monotonic_ns());
+        let since_ns = monotonic_ns();
+        self.comparing_since_ns = Some(since_ns);
         let found = &self.buffer[..read];
         if let Some(at) = day.pool.first_difference(open.number.0, offset, found) {
             let detail = format!("byte {at} differs from what was written");
             return Err(RunError::damaged(open.file.path(), detail).with_found(offset, found));
         }
         self.compared_bytes += read as u64;
+        self.own_work_ns += monotonic_ns().saturating_sub(since_ns);
         Ok(())
     }
 
@@ -401,14 +407,17 @@ impl<'a> LaneReplay<'a> {
 /// Modification time that replays set: 2001-09-09, in nanoseconds since 1970 UTC.
 const SET_TIME_NS: i64 = 1_000_000_000_000_000_000;
 
-/// Waits until the monotonic clock reaches a time.
-fn sleep_until(context: &TimedFs<'_>, at_ns: u64) -> Result<(), RunError> {
+/// Waits until the monotonic clock reaches a time. Returns the nanoseconds in which it looked at the clock.
+fn sleep_until(context: &TimedFs<'_>, at_ns: u64) -> Result<u64, RunError> {
     let left_ns = at_ns.saturating_sub(monotonic_ns());
     if left_ns > SLEEP_MARGIN_NS {
         context.pause(Duration::from_nanos(left_ns - SLEEP_MARGIN_NS))?;
     }
-    while monotonic_ns() < at_ns {
+    let since_ns = monotonic_ns();
+    let mut now_ns = since_ns;
+    while now_ns < at_ns {
         spin_loop();
+        now_ns = monotonic_ns();
     }
-    Ok(())
+    Ok(now_ns - since_ns)
 }

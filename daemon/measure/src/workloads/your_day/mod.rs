@@ -49,7 +49,7 @@ impl YourDay {
 
     /// Replays the recording on a slice and restores it.
     fn replay(&self, job: &Job<'_>, day: &Day) -> Result<(), RunError> {
-        let (mut kept, number) = (KeptDay::load(job)?, job.current_slice());
+        let (mut kept, number) = (KeptDay::load(job)?, slice::current_slice(job, day));
         let slice = *kept.slice(number);
         let tree = SliceTree::open(job, day, number)?;
         add_facts(job, day);
@@ -103,6 +103,10 @@ impl Workload for YourDay {
 
     fn summary(&self) -> &'static str {
         YOUR_DAY.summary()
+    }
+
+    fn is_paced(&self) -> bool {
+        YOUR_DAY.is_paced()
     }
 
     fn metrics(&self) -> &'static [WaitMetric] {

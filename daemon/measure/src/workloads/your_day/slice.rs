@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::YOUR_DAY_FOLDER;
 use super::day::Day;
 use super::names::{is_slice_name, parse_name, slice_name};
-use crate::corpus::slices::Slice;
+use crate::corpus::slices::{DEFAULT_SLICES, Slice, slice_for_rotation};
 use crate::error::RunError;
 use crate::platform::{Access, EntryKind, ListingFields};
 use crate::timed_fs::{Answer, Folder, ListingBuffer, NameChange, TimedFs};
@@ -19,6 +19,8 @@ use longhaul_model::Progress;
 use longhaul_recording::plan::PlannedNode;
 use longhaul_recording::{InitialState, NodeNumber};
 
+/// Space of a tree, in bytes, from which it is kept in the default number of slices only: that of all other tasks at the quick scale.
+pub const LARGE: u64 = 100_000_000;
 /// Number of threads that create files.
 const BUILD_THREADS: usize = 4;
 /// Number of files that are created before the progress is stored in the manifest.
@@ -65,9 +67,17 @@ impl KeptDay {
     }
 }
 
+/// Returns the number of the slice that this run uses, from 0. The tree of a large recording is kept in few of them, because the number
+/// for which there is space is known for the other tasks only.
+pub fn current_slice(job: &Job<'_>, day: &Day) -> u64 {
+    let slices =
+        if day.space() > LARGE { job.settings.slices.min(DEFAULT_SLICES) } else { job.settings.slices };
+    slice_for_rotation(job.rotation, slices)
+}
+
 /// Creates the tree of the current slice, or completes what was interrupted.
 pub fn prepare(job: &Job<'_>, day: &Day) -> Result<(), RunError> {
-    let (context, slice) = (job.untimed(), job.current_slice());
+    let (context, slice) = (job.untimed(), current_slice(job, day));
     let mut kept = KeptDay::load(job)?;
     let recording = format!("{:016x}", day.id);
     if kept.recording != recording {

@@ -60,10 +60,11 @@ fn times_of_day_go_on_after_midnight() {
     let written = run(&[
         r#"23:59:59.500000 openat(AT_FDCWD, "a", O_RDONLY) = 3</share/a> <0.1>"#,
         r#"00:00:00.500000 close(3</share/a>) = 0 <0.1>"#,
+        r#"23:59:59.900000 stat("b", {st_mode=S_IFREG|0644, st_size=5, ...}) = 0 <0.1>"#,
         r#"00:00:00.700000 stat("a", {st_mode=S_IFREG|0644, st_size=5, ...}) = 0 <0.1>"#,
     ]);
     let began: Vec<u64> = written.began.iter().map(|began| began.as_millis() as u64 - 86_399_500).collect();
-    assert_eq!(began, [0, 1000, 1200]);
+    assert_eq!(began, [0, 1000, 400, 1200]);
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl<'a> Compiler<'a> {
             lanes: self.lanes,
             nodes: self.corpus,
             slots: self.slots,
-            pauses: recording.mean_pauses.iter().map(|pause| (*pause).min(cap)).collect(),
+            pauses: self.lives.pauses().into_iter().map(|pause| pause.min(cap)).collect(),
             sparse: self.tree.files.iter().map(|file| file.is_sparse).collect(),
             written_bytes: self.written_bytes,
             left_out: self.left_out,

@@ -265,6 +265,20 @@ fn a_pause_after_the_end_of_another_thread_is_kept() {
 }
 
 #[test]
+fn the_rest_of_a_pause_gets_a_class_of_its_own() {
+    let nodes = vec![node(0, InitialState::Folder)];
+    let operations = [(0, 0), (1, 1), (1, 200_000), (0, 650_000)].map(|(thread, pause)| look(thread, pause));
+    let mut recording = recording(nodes, operations.to_vec());
+    recording.mean_pauses = vec![0; 21];
+    let (child, parent) = (PowerOfTwo::of(200_000).number(), PowerOfTwo::of(650_000).number());
+    recording.mean_pauses[usize::from(child)] = 200_000_000;
+    recording.mean_pauses[usize::from(parent)] = 650_000_000;
+    let plan = ReplayPlan::compile(&recording, LIMITS);
+    let step = plan.lanes[0].steps().nth(1).unwrap();
+    assert_eq!(plan.pauses[usize::from(step.pause)], 450_000_000, "not the whole pause again");
+}
+
+#[test]
 fn each_thread_begins_its_pause_after_the_operation_before() {
     let nodes = vec![node(0, InitialState::Folder)];
     // The second and third thread share a replay thread.
