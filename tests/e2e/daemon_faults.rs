@@ -370,12 +370,19 @@ fn hundred_targets_are_measured_in_one_round() {
     let daemon = Daemon::start(&place);
     daemon.send_command("round", "{}");
     // The status of a hundred targets is large: asking for it all the time would take the processors from the round.
-    for done in [25, 50, 75, 100] {
-        machine::wait_until(&format!("{done} runs"), || {
-            std::thread::sleep(Duration::from_secs(1));
-            place.stored_runs().len() >= done
-        });
-    }
+    let wait_until = |what: &str, count: &dyn Fn() -> usize| {
+        for done in [25, 50, 75, 100] {
+            machine::wait_until(&format!("{done} {what}"), || {
+                std::thread::sleep(Duration::from_secs(1));
+                count() >= done
+            });
+        }
+    };
+    wait_until("runs", &|| place.stored_runs().len());
+    // Then each target is checked once, for one to two seconds.
+    let checked =
+        || place.longhaul("fidelity --json").start().value_of_any_exit().as_array().map_or(0, Vec::len);
+    wait_until("checks", &checked);
     daemon.wait_for("a round of a hundred", |status| status["last_round"]["status"] == "ok");
     let status = daemon.status();
     assert!(

@@ -138,16 +138,17 @@ fn names_that_were_created_before_a_listing_are_not_added_by_it() {
 #[test]
 fn listing_after_changes_shows_how_many_names_there_were() {
     let path = |name: &str| -> &'static [u8] { format!("/share/{name}").leak().as_bytes() };
-    let found = |name| done(TraceAction::Attributes { path: path(name), found: Some(FoundFile::File(5)) });
+    let found =
+        |name: &str| done(TraceAction::Attributes { path: path(name), found: Some(FoundFile::File(5)) });
     let replaced = |name: &str, handle| {
         let temporary = path(&format!("{name}.tmp"));
         vec![
-            found(&name),
+            found(name),
             done(TraceAction::Open { path: temporary, mode: CREATE, handle: Some(handle) }),
             done(TraceAction::Rename { from: temporary, to: path(name) }),
         ]
     };
-    let removed = |name| vec![done(TraceAction::Remove { path: path(name) })];
+    let removed = |name: &str| vec![done(TraceAction::Remove { path: path(name) })];
     let linked =
         |name: &str| vec![done(TraceAction::HardLink { from: path(name), to: path(&format!("{name}2")) })];
     let moved =

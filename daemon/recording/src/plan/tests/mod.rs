@@ -260,7 +260,7 @@ fn a_pause_after_the_end_of_another_thread_is_kept() {
     };
     let class = PowerOfTwo::of(second).number();
     assert_eq!(pauses(1000), class, "the other thread explains a thousandth");
-    assert_eq!(pauses(second / 4), class - 1, "the nearest class to three quarters");
+    assert_eq!(pauses(second / 4), class, "three quarters of a mean are in its class");
     assert_eq!(pauses(second), 0, "it only waited");
 }
 
