@@ -78,8 +78,6 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<DatabaseLockError>() {
         Some(DatabaseLockError::AlreadyLocked { .. }) => EXIT_ALREADY_RUNNING,
         _ if error.downcast_ref::<ConfigError>().is_some() => EXIT_USAGE,
-        // Another attempt would not help either: systemd does not start the service again.
-        _ if matches!(error.downcast_ref(), Some(longhaul_store::Error::SchemaTooNew { .. })) => EXIT_USAGE,
         _ => 1,
     }
 }
@@ -117,7 +115,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
         log_path: log.path().map(Into::into),
         safe_mode,
     });
-    // A start that is refused is no crash.
+    // A start that is refused is no crash: one after an upgrade must not find the service in safe mode.
     let service = service.inspect_err(|_| starts.reset())?;
     let (version_name, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
     tracing::info!(version = version_name, pid, safe_mode, "longhauld started");

@@ -107,6 +107,11 @@ struct MetricRounds {
 }
 
 impl MetricRounds {
+    /// Returns the number of rounds on a day and later ones.
+    fn since(&self, day: i64) -> usize {
+        self.all.iter().rev().take_while(|round| round.day >= day).count()
+    }
+
     /// Returns the rounds after the warm-up; empty if none of them has a log ratio.
     fn counted(&self) -> &[PairedReading] {
         let counted = &self.all[self.warm_up..];
@@ -201,7 +206,7 @@ impl<'s, 'h> PairData<'s, 'h> {
         let current = || self.rounds.iter().filter(|(_, of)| is_current(of));
         let most = |of: fn(&WaitMetric) -> bool| {
             let own = current().filter(|(position, _)| of(position.metric()));
-            own.map(|(_, rounds)| rounds.all.len()).max().unwrap_or(0)
+            own.map(|(_, rounds)| rounds.since(newest.unwrap_or(0) - DAYS_MEASURED)).max().unwrap_or(0)
         };
         // A round of other tasks by hand does not hide weeks of a recording that is measured alone.
         let is_alone = most(WaitMetric::is_replay_waiting) > 2 * most(|metric| metric.weight > 0.0);

@@ -267,7 +267,8 @@ impl Scrubber {
         let OpenFile { number, file, .. } = self.handle(handle)?;
         if let Some(open) = self.open.get_mut(&handle) {
             // The end of a listing is an empty batch; a program may list again afterwards.
-            open.listed = if entries == Some(0) { 0 } else { open.listed + entries.unwrap_or(0) };
+            open.listed =
+                if entries == Some(0) { 0 } else { open.listed.saturating_add(entries.unwrap_or(0)) };
             self.tree.listed(file, open.listed);
         }
         Ok(Action::List { handle: number })

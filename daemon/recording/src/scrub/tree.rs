@@ -247,7 +247,7 @@ impl Tree {
         self.set_sort(file, Sort::Folder);
         let state = &mut self.files[file as usize];
         // The names that are not known yet were there before.
-        state.listed = state.listed.max(state.homes + names.saturating_sub(state.present));
+        state.listed = state.listed.max(names.saturating_sub(state.present).saturating_add(state.homes));
     }
 
     /// Returns the tree before the recording. `sizes` becomes the means of its files' sizes.

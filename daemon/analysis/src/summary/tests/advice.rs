@@ -51,10 +51,15 @@ fn time_waiting_of_a_recording_decides_if_nothing_else_is_measured() {
     let mut world = World::pair().simulate(0..28, &|target, day, turn| times(2.0, (target, day, turn)));
     let own = longhaul_model::TASKS.iter().position(|task| task.name() == "your-day").unwrap();
     world.history.runs.retain(|run| run.workload == 0);
+    // One round of another task, made by hand, on which nfs took less time.
+    let last = world.history.runs.last().unwrap().round;
+    let mut by_hand: Vec<_> = world.history.runs.iter().filter(|run| run.round == last).cloned().collect();
+    by_hand.iter_mut().for_each(|run| run.times = run.times.with(0, 10.0 / run.seconds));
     for run in &mut world.history.runs {
         run.workload = own;
         run.times = longhaul_model::MetricTimes::NONE.with(0, 60.0).with(1, run.seconds);
     }
+    world.history.runs.extend(by_hand);
     let weekly = world.after_days(28);
     let ratio = headline(&weekly).ratio.unwrap();
     assert!((ratio.value - 2.0).abs() < 0.02, "{ratio:?}");
