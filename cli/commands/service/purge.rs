@@ -63,7 +63,7 @@ struct DatabaseFacts {
     epochs: Vec<StoredEpoch>,
 }
 
-/// What is known from the database.
+/// Knowledge that the database gives.
 #[derive(Default, PartialEq)]
 enum DatabaseState {
     /// Everything, also if there is none.
