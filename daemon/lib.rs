@@ -114,9 +114,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
         database_path: database.clone(),
         log_path: log.path().map(Into::into),
         safe_mode,
-    });
+    })
     // A start that is refused is no crash: one after an upgrade must not find the service in safe mode.
-    let service = service.inspect_err(|_| starts.reset())?;
+    .inspect_err(|_| starts.reset())?;
     let (version_name, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
     tracing::info!(version = version_name, pid, safe_mode, "longhauld started");
     if let Err(error) = limit {

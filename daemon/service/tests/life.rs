@@ -241,13 +241,14 @@ fn requested_round_reads_the_free_space_of_a_full_target() {
     assert_eq!((completed_with(&[]), completed_with(&[2 * HOUR + HOUR / 2, 3 * HOUR + HOUR / 2])), (1, 3));
 }
 
+fn use_interface(name: &str) -> SimulatedEvent {
+    let link = NetworkLink { name: name.to_owned(), kind: LinkKind::Wired, mtu: None, megabits: None };
+    SimulatedEvent::Machine(Box::new(MachineSnapshot { link: Some(link), ..normal_machine() }))
+}
+
 #[test]
 fn other_interface_skips_a_day_and_then_becomes_usual() {
     let folder = folder();
-    let use_interface = |name: &str| {
-        let link = NetworkLink { name: name.to_owned(), kind: LinkKind::Wired, mtu: None, megabits: None };
-        SimulatedEvent::Machine(Box::new(MachineSnapshot { link: Some(link), ..normal_machine() }))
-    };
     let simulation = Simulation::new(folder.path())
         .lasting(3 * DAY)
         .then(0, use_interface("en0"))
@@ -263,10 +264,6 @@ fn other_interface_skips_a_day_and_then_becomes_usual() {
 #[test]
 fn other_interface_becomes_usual_also_with_a_restart_each_half_day() {
     let folder = folder();
-    let use_interface = |name: &str| {
-        let link = NetworkLink { name: name.to_owned(), kind: LinkKind::Wired, mtu: None, megabits: None };
-        SimulatedEvent::Machine(Box::new(MachineSnapshot { link: Some(link), ..normal_machine() }))
-    };
     let half_day = |name: &str, now: Option<ClockReading>| {
         let mut simulation = Simulation::new(folder.path()).lasting(DAY / 2);
         simulation.start = now.unwrap_or(simulation.start);

@@ -69,6 +69,9 @@ impl std::fmt::Display for RecordingName {
     }
 }
 
+/// Number of names that others may take while a recording looks for its own.
+const MAX_TAKEN: usize = 100;
+
 /// An operation on a stored recording that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingFileError {
@@ -202,13 +205,14 @@ impl Recordings {
     ///
     /// If the recording is too large or cannot be written.
     pub fn create_next(&self, bytes: &[u8]) -> Result<RecordingName, RecordingFileError> {
-        loop {
-            let name = self.free_name()?;
+        let mut name = self.free_name()?;
+        for _ in 0..MAX_TAKEN {
             match self.create(&name, bytes) {
-                Err(RecordingFileError::Exists { .. }) => {}
+                Err(RecordingFileError::Exists { .. }) => name = self.free_name()?,
                 created => return created.map(|_| name),
             }
         }
+        self.create(&name, bytes).map(|_| name)
     }
 
     /// Removes a recording.

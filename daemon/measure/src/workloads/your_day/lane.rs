@@ -9,7 +9,7 @@ use super::copying;
 use super::place::Place;
 use super::replay::{Open, OpenedFile, Replay};
 use crate::error::RunError;
-use crate::platform::{Access, ByteRange, LockAction, TEST_XATTR, monotonic_ns};
+use crate::platform::{Access, ByteRange, LockAction, TEST_XATTR, monotonic_ns, thread_cpu_ns};
 use crate::timed_fs::{Answer, Buffer, ListingBuffer, NameChange, OpenFile, TimedFs};
 use longhaul_model::Operation;
 use longhaul_recording::plan::{Opening, PlannedAction, ReplayStep, Slot};
@@ -233,15 +233,15 @@ impl<'a> LaneReplay<'a> {
                 return Ok(());
             }
         }
-        let since_ns = monotonic_ns();
-        self.comparing_since_ns = Some(since_ns);
+        self.comparing_since_ns = Some(monotonic_ns());
+        let used_ns = thread_cpu_ns();
         let found = &self.buffer[..read];
         if let Some(at) = day.pool.first_difference(open.number.0, offset, found) {
             let detail = format!("byte {at} differs from what was written");
             return Err(RunError::damaged(open.file.path(), detail).with_found(offset, found));
         }
         self.compared_bytes += read as u64;
-        self.own_work_ns += monotonic_ns().saturating_sub(since_ns);
+        self.own_work_ns += thread_cpu_ns().saturating_sub(used_ns);
         Ok(())
     }
 
@@ -407,17 +407,15 @@ impl<'a> LaneReplay<'a> {
 /// Modification time that replays set: 2001-09-09, in nanoseconds since 1970 UTC.
 const SET_TIME_NS: i64 = 1_000_000_000_000_000_000;
 
-/// Waits until the monotonic clock reaches a time. Returns the nanoseconds in which it looked at the clock.
+/// Waits until the monotonic clock reaches a time. Returns the processor time for looking at the clock, in nanoseconds.
 fn sleep_until(context: &TimedFs<'_>, at_ns: u64) -> Result<u64, RunError> {
     let left_ns = at_ns.saturating_sub(monotonic_ns());
     if left_ns > SLEEP_MARGIN_NS {
         context.pause(Duration::from_nanos(left_ns - SLEEP_MARGIN_NS))?;
     }
-    let since_ns = monotonic_ns();
-    let mut now_ns = since_ns;
-    while now_ns < at_ns {
+    let used_ns = thread_cpu_ns();
+    while monotonic_ns() < at_ns {
         spin_loop();
-        now_ns = monotonic_ns();
     }
-    Ok(now_ns - since_ns)
+    Ok(thread_cpu_ns().saturating_sub(used_ns))
 }
