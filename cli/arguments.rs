@@ -143,7 +143,7 @@ pub enum Command {
     /// Export the stored data for other programs; reports can be made from it again.
     #[command(after_help = "Example: longhaul export runs --format json --output runs.jsonl")]
     Export(ExportArgs),
-    /// Merge the results that many machines shared: what they say together.
+    /// Merge the results that many machines shared.
     #[command(
         after_help = "Examples: longhaul merge results/*.json --format html --output page.html\n          longhaul merge check mine.json"
     )]
@@ -163,10 +163,10 @@ pub enum Command {
     /// Check the configuration, or print a commented sample.
     #[command(after_help = "Example: longhaul config --print")]
     Config(ConfigArgs),
-    /// Check what the NAS tells about its disks and processors.
+    /// Check what the NAS reports about its disks and processors.
     #[command(subcommand, after_help = "Example: longhaul nas check")]
     Nas(NasCommand),
-    /// Send a test message to the channels of notifications.
+    /// Send a test message to the notification channels.
     #[command(subcommand, after_help = "Example: longhaul notify test phone")]
     Notify(NotifyCommand),
     /// Check the OpenTelemetry collector, or send stored rounds again.
@@ -261,7 +261,7 @@ pub struct MenubarArgs {
 /// Arguments of `try`.
 #[derive(Args)]
 pub struct TryArgs {
-    /// A folder to measure next to the local disk, as NAME=PATH; may be given several times.
+    /// A folder to measure besides the local disk, as NAME=PATH; may be given several times.
     #[arg(long = "target", value_name = "NAME=PATH")]
     pub targets: Vec<NamedPath>,
     /// Keep the test data on the targets.
@@ -330,7 +330,7 @@ pub struct RunsArgs {
     /// Show this run in full: phases, operations, errors, conditions.
     #[arg(value_name = "ID", value_parser = whole_number::<i64>, conflicts_with_all = ["target", "workload", "last", "summary", "scale"])]
     pub run: Option<i64>,
-    /// Summarize all runs instead: per task and target, cold and warm apart.
+    /// Summarize all runs instead: per task and target, cold and warm separately.
     #[arg(long, conflicts_with_all = ["target", "workload", "last"])]
     pub summary: bool,
     /// With --summary: runs of this scale [default: that of most runs].
@@ -364,7 +364,7 @@ pub struct StatusArgs {
 /// Arguments of `pause`.
 #[derive(Args)]
 pub struct PauseArgs {
-    /// Length of the pause, as 30m, 2h or 1d [default: until `longhaul resume`].
+    /// Length of the pause, such as 30m, 2h or 1d [default: until `longhaul resume`].
     #[arg(long = "for", value_name = "DURATION")]
     pub duration: Option<DurationArg>,
 }

@@ -22,10 +22,13 @@ const DOCTOR_TIMEOUT: Duration = Duration::from_secs(110);
 pub enum ClientError {
     /// No service runs for this database.
     #[error(
-        "no longhaul service runs on {0}: install it with `longhaul service install`, start it with `longhaul service start`, \
+        "no longhaul service is running for {0}: install it with `longhaul service install`, start it with `longhaul service start`, \
          or run `longhauld` in a terminal"
     )]
     NotRunning(String),
+    /// The service did not respond within the timeout.
+    #[error("the longhaul service did not respond in time. Try again, or look at `longhaul service logs`")]
+    Timeout,
     /// The service refused the request.
     #[error("the longhaul service refused: {0}")]
     Rejected(String),
@@ -132,7 +135,7 @@ impl Client {
         result: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<Value, ClientError> {
         let mut response = result.map_err(|error| match error {
-            ureq::Error::Timeout(_) => ClientError::Rejected("no response in time".to_owned()),
+            ureq::Error::Timeout(_) => ClientError::Timeout,
             // The address file was left behind by a crash: no service listens on its port any more.
             _ => ClientError::NotRunning(self.database.clone()),
         })?;

@@ -176,7 +176,7 @@ async fn open_listeners(server: &ServerContext) -> anyhow::Result<Listeners> {
         Err(error) if port != 0 => {
             raise_problem(
                 "port",
-                format!("port {port} is in use ({error}); another one is used until longhaul starts again"),
+                format!("port {port} is in use ({error}); another one is used until the service restarts"),
             );
             longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), 0).await
         }
@@ -192,7 +192,7 @@ async fn open_listeners(server: &ServerContext) -> anyhow::Result<Listeners> {
                 raise_problem(
                     "address",
                     format!(
-                        "the page is not available on {address}, port {port} ({error}); it is available on this machine only"
+                        "the dashboard is not available on {address}, port {port} ({error}); it is available on this machine only"
                     ),
                 );
             })

@@ -37,7 +37,7 @@ pub struct MeasureArgs {
     /// Name of the target through which the changes are made [default: each target in turn].
     #[arg(long, value_name = "NAME")]
     pub through: Option<TargetName>,
-    /// Number of changes of each kind. More at once would exceed the folders that a client remembers (Linux: 16).
+    /// Number of changes of each kind. Clients cache few folders (Linux: 16), so more would spoil the result.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=5))]
     pub changes: u16,
     /// Time for which each change is looked for, in seconds.

@@ -22,7 +22,7 @@ pub struct InitArgs {
     /// ordinary week].
     #[arg(long, value_name = "TIMES", value_parser = parse_times)]
     pub folder_openings: Option<f64>,
-    /// Take over a prepared configuration from a file or an address of https, after checking it as `longhaul config` does.
+    /// Use a prepared configuration from a file or an https URL, after checking it as `longhaul config` does.
     #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["targets", "scale", "gigabytes_per_day", "folder_openings"])]
     pub from: Option<String>,
     /// Ask no questions; needs --target or --from.

@@ -8,7 +8,7 @@ use super::values::DurationArg;
 /// Window of time and target to show.
 #[derive(Args)]
 pub struct HistoryArgs {
-    /// Length of the window, as 90m, 12h or 7d.
+    /// Length of the window, such as 90m, 12h or 7d.
     #[arg(long, value_name = "DURATION", default_value = "7d")]
     pub since: DurationArg,
     /// Show only this target.

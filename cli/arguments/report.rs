@@ -149,11 +149,11 @@ pub struct ExportArgs {
     /// The file format; share and fleet have their own.
     #[arg(long, value_enum)]
     pub format: Option<ExportFormat>,
-    /// Start of the period: a day, as 2026-11-09, or a moment, as 2026-11-09T18:00:00+01:00. Earlier rounds are
+    /// Start of the period: a day, such as 2026-11-09, or a time, such as 2026-11-09T18:00:00+01:00. Earlier rounds are
     /// left out.
     #[arg(long, value_name = "DATE")]
     pub from: Option<String>,
-    /// End of the period: the first day or moment that is left out. With `fleet`: the folder, or s3://bucket/path.
+    /// End of the period: the first day or time that is left out. With `fleet`: the folder, or s3://bucket/path.
     #[arg(long, value_name = "DATE")]
     pub to: Option<String>,
     /// File to write; an existing one is replaced [default: standard output].

@@ -39,8 +39,8 @@ pub struct DryRunArgs {
 /// Arguments of `uninstall`.
 #[derive(Args)]
 pub struct UninstallArgs {
-    /// Also remove the results, the configuration, the logs, and the test data on every reachable target; with --database of another
-    /// database than the configured one, only that one, its test data and the logs.
+    /// Also remove the results, the configuration, the logs, and the test data on every reachable target; if --database names
+    /// another database, only that one, its test data and the logs.
     #[arg(long)]
     pub purge: bool,
     /// Do not ask for confirmation.

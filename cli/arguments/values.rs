@@ -49,7 +49,7 @@ impl ValueParserFactory for NamedPath {
 /// A scale on the command line.
 #[derive(ValueEnum, Clone, Copy)]
 pub enum ScaleArg {
-    /// Small test data; a round takes minutes.
+    /// Small test data; short rounds.
     Quick,
     /// Test data with the parameters of the reference workloads.
     Standard,

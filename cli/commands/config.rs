@@ -43,7 +43,11 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
     }
     print_fixed(&config);
     print_ignored(&config);
-    let checks = checks(&config, &database);
+    let mut checks = checks(&config, &database);
+    if database.is_dir() {
+        let found = format!("{} is a folder", database.display());
+        checks.push(Check::problem("database", CheckStatus::Failed, found, "name a file in it"));
+    }
     if checks.is_empty() {
         return Ok(exit::OK);
     }

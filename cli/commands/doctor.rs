@@ -79,7 +79,10 @@ fn check_managed_settings(shared: &GlobalArgs) -> Option<Check> {
     }
     let path = managed.path.display();
     if managed.ignored.is_empty() {
-        return Some(Check::ok("administrator", format!("{} settings in {path}", managed.fixed.len())));
+        return Some(Check::ok(
+            "administrator",
+            format!("{} in {path}", units::count(managed.fixed.len(), "setting")),
+        ));
     }
     let keys = managed.ignored.iter().map(|found| format!("{} (line {})", found.key, found.line));
     let keys = keys.collect::<Vec<_>>().join(", ");
@@ -99,7 +102,7 @@ fn check_database(shared: &GlobalArgs, config: &Config) -> Check {
     };
     let known = error.downcast_ref::<Error>();
     if matches!(known, Some(Error::NoDatabase { .. })) {
-        let fix = "this is normal if nothing was measured yet";
+        let fix = "this is normal if nothing has been measured yet";
         return Check::problem("database", CheckStatus::Unknown, one_line(&error), fix);
     }
     let fix = || "try again; if it stays so, move the file aside, and longhaul creates a new one".to_owned();

@@ -35,7 +35,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         Some(format) if arguments.file.is_none() => Format::from(format),
         _ => {
             return Err(UsageError(
-                "give `--format csv`, json or parquet; the file is `--output FILE`, without it csv and json are printed"
+                "give `--format csv`, `json` or `parquet`; without `--output FILE`, csv and json are printed"
                     .to_owned(),
             )
             .into());

@@ -59,7 +59,8 @@ fn plan(arguments: &IntegrityArgs, config: &Config, mounts: &[Mount]) -> anyhow:
     paths::check_managed_targets(&given, config)?;
     let targets = if given.is_empty() { config.targets.clone() } else { given };
     if targets.is_empty() {
-        let message = "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul config --print`)";
+        let message =
+            "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul init`)";
         return Err(UsageError(message.to_owned()).into());
     }
     let tasks = RoundTasks {

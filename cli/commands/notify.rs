@@ -46,7 +46,7 @@ fn chosen<'a>(config: &'a Config, name: Option<&str>) -> Result<Vec<&'a ChannelC
             Err(UsageError(text.to_owned()))
         }
         Some(name) if !names.contains(&name) => {
-            Err(UsageError(format!("there is no channel `{name}`; there are {}", names.join(", "))))
+            Err(UsageError(format!("there is no channel `{name}`; known channels: {}", names.join(", "))))
         }
         _ => Ok(channels.iter().filter(|channel| name.is_none_or(|name| channel.name == name)).collect()),
     }

@@ -172,7 +172,8 @@ fn run_plan(
     check_managed(arguments, &given, config)?;
     let targets = if given.is_empty() { config.targets.clone() } else { given };
     if targets.is_empty() {
-        let message = "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul config --print`)";
+        let message =
+            "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul init`)";
         return Err(UsageError(message.to_owned()).into());
     }
     let workloads = if arguments.workloads.is_empty() { &config.workloads } else { &arguments.workloads };

@@ -18,7 +18,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
     let is_limited = arguments.from.is_some() || arguments.to.is_some() || arguments.format.is_some();
     let path = arguments.file.as_ref().or(arguments.output.as_ref()).filter(|_| !is_limited);
     let path = path.ok_or_else(|| {
-        let usage = "write `longhaul export share FILE`: all rounds are shared, so --from, --to and --format are not used";
+        let usage = "give the file: `longhaul export share FILE`; --from, --to and --format do not apply";
         UsageError(usage.to_owned())
     })?;
     let Some(share) = read_share(&paths::open_reader(shared)?, arguments)? else {

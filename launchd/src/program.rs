@@ -58,23 +58,23 @@ fn homebrew_links(file: &Path) -> Vec<PathBuf> {
 fn stability_warning(path: &Path) -> Option<String> {
     let has = |part: &str| path.components().any(|component| component.as_os_str() == part);
     let why = if has("Cellar") {
-        "lies in a folder of Homebrew that the next update removes. Run longhaul by its name, as in `longhaul service install`"
+        "is in a folder of Homebrew that the next update removes. Run longhaul by its name, as in `longhaul service install`"
     } else if path.starts_with("/nix/store") {
-        "lies in the Nix store under a name that changes with each update. Install longhaul into a profile"
+        "is in the Nix store under a name that changes with each update. Install longhaul into a profile"
     } else if has("AppTranslocation") || path.starts_with("/Volumes") {
-        "lies on a disk image, or in a folder that macOS uses for downloaded programs. Move longhaul to /usr/local/bin"
+        "is on a disk image, or in a folder that macOS uses for downloaded programs. Move longhaul to /usr/local/bin"
     } else if has("target") && (has("debug") || has("release")) {
-        "lies in a build folder. Install it with `cargo install --path .`"
+        "is in a build folder. Install it with `cargo install --path .`"
     } else if ["/tmp", "/private/tmp", "/var/tmp", "/private/var/folders"]
         .iter()
         .any(|place| path.starts_with(place))
     {
-        "lies in a folder for temporary files. Move longhaul to a permanent folder"
+        "is in a folder for temporary files. Move longhaul to a permanent folder"
     } else if path
         .parent()
         .is_some_and(|folder| folder.components().any(|part| is_version(part.as_os_str().to_str())))
     {
-        "lies in a folder with a version in its name, so an update will use another path. Create a link to it in a folder without a version"
+        "is in a folder with a version in its name, so an update will use another path. Create a link to it in a folder without a version"
     } else {
         return None;
     };

@@ -140,7 +140,7 @@ pub(crate) fn advice(output: &Output) -> String {
         ("is masked", "The unit is masked: run `systemctl --user unmask longhaul.service`, then try again"),
         (
             "Job for longhaul.service",
-            "The daemon failed to start, or not in time. `longhaul service logs` and `journalctl --user -u longhaul.service` \
+            "The service did not start, or not in time. `longhaul service logs` and `journalctl --user -u longhaul.service` \
              show the reason",
         ),
     ];

@@ -193,6 +193,15 @@ fn the_printed_configuration_is_accepted() {
 }
 
 #[test]
+fn config_reports_that_the_database_is_a_folder() {
+    let place = Place::new();
+    let folder = place.folder("data");
+    let output = place.longhaul("config --database").arg(&folder).expect(3);
+    assert!(output.out.contains(&format!("{} is a folder", folder.display())), "{output}");
+    assert!(output.out.contains("name a file in it"), "{output}");
+}
+
+#[test]
 fn config_error_names_file_line_and_key() {
     let place = Place::new();
     place.configure("scale = \"quick\"\n\n[limits]\ncap-secnds = 5\n");

@@ -196,7 +196,7 @@ fn exporter_tells_everything() {
     assert!(found["processor_share"].as_f64().unwrap() > 0.0, "{found}");
     assert!(found["disks"][0]["request_seconds"].as_f64().unwrap() > 0.0, "{found}");
     let text = place.longhaul("nas check").expect(0).out;
-    assert!(text.contains("It tells everything that longhaul asks for."), "{text}");
+    assert!(text.contains("It reports everything that longhaul asks for."), "{text}");
 }
 
 #[test]

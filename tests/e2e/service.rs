@@ -281,7 +281,7 @@ fn purge_leaves_nothing_behind() {
     let logs = place.folder("home/state/longhaul");
     ["longhaul.log", "longhaul.log.1"].iter().for_each(|name| fs::write(logs.join(name), "x").unwrap());
     let output = place.longhaul("service uninstall --purge --yes").expect(0);
-    assert!(output.out.contains("Everything of longhaul was removed except its programs."), "{output}");
+    assert!(output.out.contains("Everything except longhaul's programs was removed."), "{output}");
     assert_eq!(at_home(&place), Vec::<PathBuf>::new());
     assert!(!logs.exists() && !place.data().exists() && !place.path("home/config/longhaul").exists());
     assert_eq!(fs::read_dir(&a).unwrap().count() + fs::read_dir(&b).unwrap().count(), 0);

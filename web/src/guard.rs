@@ -169,7 +169,7 @@ impl IntoResponse for Refusal {
         let (status, text) = match self {
             Self::Host => (StatusCode::MISDIRECTED_REQUEST, "this host name is not longhaul's"),
             Self::Ambiguous => {
-                (StatusCode::BAD_REQUEST, "a request has one Host header, and at most one Origin")
+                (StatusCode::BAD_REQUEST, "a request must have one Host header and at most one Origin")
             }
             Self::Origin => (StatusCode::FORBIDDEN, "requests from pages of other sites are not allowed"),
             Self::Token => (

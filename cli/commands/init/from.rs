@@ -73,12 +73,12 @@ fn print_differences(before: Option<&str>, text: &str) {
             crate::output::println!("The settings stay the same; comments or layout differ.");
         }
         Ok(lines) => {
-            crate::output::println!("Differences to the configuration so far:");
+            crate::output::println!("Changes to the existing configuration:");
             lines.iter().for_each(|line| crate::output::println!("{line}"));
         }
         Err(_) => {
             crate::output::println!(
-                "The configuration so far is not valid TOML, so differences cannot be shown."
+                "The existing configuration is not valid TOML, so differences cannot be shown."
             )
         }
     }

@@ -85,7 +85,7 @@ impl Plan {
              rounds       about {:.0} per day: {bound}\n  \
              per day      about {} read and written on each target\n  \
              per hour     about {:.0} min in which one target at a time is busy\n  \
-             test data    about {} on each target, made once and kept\n\
+             test data    at least {} on each target, made once and kept\n\
              {}",
             units::bytes(load.bytes),
             units::estimated_duration(load.seconds),
@@ -104,19 +104,19 @@ impl Plan {
                     .to_owned()
             }
             (_, Some(weeks)) => format!(
-                "A difference of 10 % will be visible after about {} weeks on typical Wi-Fi at {:.0} rounds a day: an \
+                "A difference of 10 % will be visible after about {} weeks on typical Wi-Fi with {} a day: an \
                  estimate from simulation, where 80 % of such differences were found by then. A wired network takes less, poor \
-                 Wi-Fi eight weeks or more. No verdict is given before 14 days.",
+                 Wi-Fi eight weeks or more. A verdict needs 14 days (5 if the difference is large).",
                 round_to_half(weeks),
-                cost.rounds_per_day
+                count(cost.rounds_per_day.round(), "round")
             ),
             (4.., None) => {
                 "The time until a difference is visible was not simulated for more than three shares.".to_owned()
             }
             (_, None) => format!(
-                "At {:.0} rounds a day a difference of 10 % takes longer to detect than the 5½ weeks at 4 rounds a day; \
+                "With {} a day, a difference of 10 % takes longer to detect than the 5½ weeks at 4 rounds a day; \
                  fewer rounds were not simulated. Allow more rounds, or choose a smaller scale.",
-                cost.rounds_per_day
+                count(cost.rounds_per_day.round(), "round")
             ),
         }
     }
@@ -173,8 +173,8 @@ mod tests {
             "about 17 per day: one an hour",
             "about 10.2 GB read and written on each target",
             "about 4 min",
-            "about 2.30 GB on each target",
-            "after about 2½ weeks on typical Wi-Fi at 17 rounds a day: an estimate from simulation",
+            "at least 2.30 GB on each target",
+            "after about 2½ weeks on typical Wi-Fi with 17 rounds a day: an estimate from simulation",
         ] {
             assert!(text.contains(part), "`{part}` is not in:\n{text}");
         }
@@ -188,7 +188,7 @@ mod tests {
         assert!(assumed_cost(&plan(4)).contains("not simulated"));
         let little = Plan { bytes_per_day: Some(1_000_000_000), ..plan(2) };
         assert!(
-            assumed_cost(&little).contains("At 1 rounds a day")
+            assumed_cost(&little).contains("With 1 round a day")
                 && assumed_cost(&little).contains("not simulated")
         );
     }

@@ -31,9 +31,11 @@ pub fn resolve(choice: &RecordingChoice, recordings: &Recordings) -> anyhow::Res
     };
     let Some(example) = EXAMPLES.iter().find(|example| example.name == wanted) else {
         let names: Vec<&str> = EXAMPLES.iter().map(|example| example.name).collect();
-        return Err(
-            UsageError(format!("there is no example `{wanted}`; there are {}", names.join(", "))).into()
-        );
+        return Err(UsageError(format!(
+            "there is no example `{wanted}`; known examples: {}",
+            names.join(", ")
+        ))
+        .into());
     };
     let name: RecordingName = format!("example-{wanted}").parse()?;
     if !recordings.names()?.contains(&name) {

@@ -65,7 +65,7 @@ fn of_current_folder(current: &Path, targets: &[Target], mounts: &[Mount]) -> Re
     match mount.filter(|mount| mount.protocol.family() == ProtocolFamily::Network) {
         Some(mount) => Ok(mount.point.clone()),
         None => Err(UsageError(format!(
-            "the current folder {} is on no share and in no target. Say whose operations to keep: --on FOLDER",
+            "the current folder {} is not on a share or in a target. Give the folder to record: --on FOLDER",
             current.display()
         ))),
     }

@@ -103,7 +103,7 @@ fn report_end(end: &End, place: &Place) {
                 users.iter().map(|user| format!("{} (process {})", user.name, user.process)).collect();
             let names = if names.is_empty() { "a program".to_owned() } else { names.join(", ") };
             crate::output::eprintln!(
-                "longhaul: {at} was still used by {names}. It is gone now, and their calls fail."
+                "longhaul: {at} was still in use by {names}. It is unmounted now, so their calls fail."
             );
         }
         End::StillMounted => {

@@ -72,7 +72,7 @@ fn find_pair<'w>(weekly: &'w WeeklySummary, wanted: &PairArg) -> anyhow::Result<
         let known: Vec<&str> = shares.map(|target| target.name.as_str()).collect();
         let known = if known.is_empty() { "none in this time".to_owned() } else { known.join(", ") };
         UsageError(format!(
-            "`{a}` and `{b}` are not two shares with runs (a folder on a local disk is no share); shares with runs are: {known}"
+            "`{a}` and `{b}` are not two shares with runs (a folder on a local disk is not a share); shares with runs: {known}"
         ))
         .into()
     })
@@ -92,7 +92,7 @@ fn parse_moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
         kinds.sort_unstable();
         kinds.dedup();
         let kinds = if kinds.is_empty() { "none so far".to_owned() } else { kinds.join(", ") };
-        UsageError(format!("`{at}` is neither a date nor a kind of recorded event; recorded are: {kinds}"))
+        UsageError(format!("`{at}` is neither a date nor a kind of recorded event; recorded kinds: {kinds}"))
             .into()
     })
 }

@@ -278,7 +278,7 @@ impl Purge {
     fn print_remaining(&self, left: &[Remaining]) -> ExitCode {
         if left.is_empty() {
             let kept = if self.is_of_config { "" } else { ", the configuration and the usual results" };
-            crate::output::println!("Everything of longhaul was removed except its programs{kept}.");
+            crate::output::println!("Everything except longhaul's programs was removed{kept}.");
             return exit::OK;
         }
         left.iter().for_each(|item| crate::output::eprintln!("longhaul: left behind: {item}"));
@@ -329,7 +329,8 @@ impl Purge {
 
 fn foreign_files_text(report: &CleanReport, sandbox: &Path) -> Option<String> {
     let foreign = report.foreign.iter().filter(|path| path.starts_with(sandbox)).count();
-    (!report.sandbox_removed).then(|| format!("it contains {foreign} files that longhaul did not create"))
+    (!report.sandbox_removed)
+        .then(|| format!("it contains {} that longhaul did not create", count(foreign, "file")))
 }
 
 /// Returns the paths that stay in a folder, each with the reason and with advice.

@@ -29,7 +29,7 @@ pub enum ShareError {
     TooLarge,
     /// The file is compressed.
     #[error(
-        "it is compressed, and longhaul does not unpack files of others: unpack it, check its size and give the JSON file"
+        "it is compressed, and longhaul does not unpack files from others: unpack it, check its size and give the JSON file"
     )]
     Compressed,
     /// The end of the file is missing.
@@ -45,7 +45,7 @@ pub enum ShareError {
     Foreign,
     /// A newer longhaul wrote the file.
     #[error(
-        "it has format version {found}, but this longhaul reads versions up to {SCHEMA}: a newer longhaul reads it"
+        "it has format version {found}, but this longhaul reads versions up to {SCHEMA}: update longhaul"
     )]
     NewerSchema {
         /// Version of the file.

@@ -172,11 +172,6 @@ impl RunError {
         matches!(self, Self::Operation { source, .. } if source.raw_os_error().is_some_and(platform::is_unsupported))
     }
 
-    /// Returns whether the error means that a file or folder does not exist.
-    pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Operation { source, .. } if source.kind() == io::ErrorKind::NotFound)
-    }
-
     /// Returns whether the corpus may be at fault, so that it must be created again.
     pub fn invalidates_corpus(&self) -> bool {
         match self {

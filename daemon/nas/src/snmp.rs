@@ -32,9 +32,8 @@ pub fn read(settings: &SnmpSettings, deadline: Instant) -> Result<NasReading, Na
     let auth = auth(&settings.access)?;
     let address = resolve(&settings.host, settings.port)?;
     if matches!(address, SocketAddr::V6(address) if address.scope_id() != 0) {
-        let message = format!(
-            "{address} is an address of one network interface, which SNMP here cannot use: give another one"
-        );
+        let message =
+            format!("{address} is a link-local address, which longhaul's SNMP cannot use: give another one");
         return Err(NasError::new(NasProblem::Unreachable, message));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -183,7 +182,7 @@ fn no_answer(address: SocketAddr, access: &SnmpAccess) -> NasError {
         SnmpAccess::User(_) => "the user, both passwords, `authentication` and `encryption`",
     };
     let message = format!(
-        "the SNMP agent at {address} did not answer in time: check that SNMP is on on the NAS, that its firewall lets \
+        "the SNMP agent at {address} did not answer in time: check that SNMP is enabled on the NAS, that its firewall lets \
          this computer in, and {credentials}"
     );
     NasError::new(NasProblem::Timeout, message)

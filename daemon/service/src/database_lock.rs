@@ -18,7 +18,7 @@ pub enum DatabaseLockError {
     /// Another process holds the lock and measures.
     #[error(
         "another longhaul{} is measuring with this database (lock {}): two at once would disturb each \
-         other's results. If it is a command, wait for its end. The background service holds the lock as long as it runs: \
+         other's results. If it is a command, wait until it ends. The background service holds the lock as long as it runs: \
          `longhaul round` starts a round there; to measure by hand, stop it (`longhaul service stop`)",
         holder.as_ref().map_or(String::new(), |holder| format!(" ({holder})")),
         path.display()

@@ -195,7 +195,7 @@ impl Hint for Error {
             }
             Self::NotLocal { .. } => "give `--database PATH` on a local disk",
             Self::SchemaTooNew { .. } => "update longhaul, or give another `--database PATH`",
-            Self::SchemaTooOld { .. } => "`longhaul run`, or a start of the service, brings it up to date",
+            Self::SchemaTooOld { .. } => "`longhaul run` or `longhaul service start` brings it up to date",
             Self::Foreign { .. } => "give another `--database PATH`",
             Self::Damaged { .. } => {
                 "move it aside and longhaul will create a new one; most data in the old file can often be recovered \

@@ -14,7 +14,7 @@ use crate::{redaction, time, units};
 /// Kinds of events whose words do not depend on their details.
 const PLAIN_WORDS: [(&str, &str); 16] = [
     ("clock-step", "clock set"),
-    ("hang", "stopped answering"),
+    ("hang", "stopped responding"),
     ("missed-rounds", "rounds missed"),
     ("mount", "mounted"),
     ("pause", "paused"),
@@ -22,7 +22,7 @@ const PLAIN_WORDS: [(&str, &str); 16] = [
     ("protocol", "protocol changed"),
     ("read-only", "became read-only"),
     ("reconnect", "reconnected"),
-    ("recovered", "answers again"),
+    ("recovered", "responds again"),
     ("remount", "mounted again"),
     ("resume", "resumed"),
     ("unmount", "unmounted"),
@@ -36,7 +36,7 @@ pub fn event_words(event: &Event) -> String {
     words(&event.kind, &event.detail)
 }
 
-/// Returns an event of a week in a few words, after its target: `nfs stopped answering`.
+/// Returns an event of a week in a few words, after its target: `nfs stopped responding`.
 pub fn line_words(event: &EventLine) -> String {
     let words = words(&event.kind, &event.detail);
     match &event.target {

@@ -27,7 +27,7 @@ fn missing(share: &Share) -> Option<String> {
         |run: &SharedRun| run.outcome == Outcome::Ok && (run.phases.is_empty() || run.times.is_empty());
     let unexplained = share.runs().filter(|(_, run)| is_unexplained(run)).count();
     if unexplained > 0 {
-        return Some(format!("{unexplained} complete runs have no phases or times"));
+        return Some(format!("complete runs without phases or times: {unexplained}"));
     }
     let skipped = share.rounds.iter().filter(|round| round.status == SharedStatus::Skipped);
     let made: usize = skipped.map(|round| round.runs.len()).sum();

@@ -21,7 +21,7 @@ fn each_bad_file_is_refused_with_its_reason() {
     let text = share(1, 0.0).to_json();
     let week = share(1, 0.0).first_week.to_string();
     let cases: [(Vec<u8>, &str); 16] = [
-        (replaced("\"schema\":1", "\"schema\":2"), "a newer longhaul reads it"),
+        (replaced("\"schema\":1", "\"schema\":2"), "update longhaul"),
         (text.as_bytes()[..text.len() / 2].to_vec(), "its end is missing"),
         (vec![], "its end is missing"),
         (b"\x1f\x8b\x08bomb".to_vec(), "compressed"),

@@ -1,5 +1,7 @@
 //! Creates failure reports of runs, as they are stored.
 
+use std::path::Path;
+
 use super::message::FailureReport;
 use crate::error::RunError;
 use longhaul_model::{Failure, Outcome};
@@ -7,6 +9,17 @@ use longhaul_model::{Failure, Outcome};
 /// Returns the failure report for an error of a run.
 pub fn from_error(error: &RunError) -> FailureReport {
     FailureReport { outcome: error.outcome(), failure: error.failure() }
+}
+
+/// Returns the failure report for an error of a run on a target, which is named if the error names no path.
+pub fn from_run(error: &RunError, target: &Path) -> FailureReport {
+    let FailureReport { outcome, mut failure } = from_error(error);
+    if failure.path.is_none() {
+        let path = target.display().to_string();
+        failure.message = format!("{path}: {}", failure.message);
+        failure.path = Some(path);
+    }
+    FailureReport { outcome, failure }
 }
 
 fn void_report(message: String) -> FailureReport {
@@ -31,4 +44,18 @@ pub fn from_panic(panic: &(dyn std::any::Any + Send)) -> FailureReport {
         "longhaul itself failed: {}. Please report this",
         text.unwrap_or_else(|| "panic".to_owned())
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::StopReason;
+
+    #[test]
+    fn a_run_that_reached_its_cap_names_the_target() {
+        let report = from_run(&RunError::Stopped(StopReason::Cap), Path::new("/nas"));
+        assert_eq!((report.outcome, report.failure.path.as_deref()), (Outcome::Hung, Some("/nas")));
+        let message = report.failure.message;
+        assert!(message.starts_with("/nas: ") && message.contains("raise the cap"), "{message}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::failure_report::{from_error, from_panic, from_sleep};
+use super::failure_report::{from_panic, from_run, from_sleep};
 use super::message::{Assignment, FailureReport, RunReport};
 use super::state::Worker;
 use crate::error::RunError;
@@ -29,7 +29,7 @@ impl Worker {
         let attempt = || {
             let selected = self.catalog.select(&assignment.workload, &assignment.settings);
             let Some(workload) = selected else {
-                let reason = format!("there is no workload `{}`", assignment.workload);
+                let reason = format!("there is no task `{}`", assignment.workload);
                 return Err(RunError::refused(
                     &self.setup.target.path,
                     reason,
@@ -42,7 +42,7 @@ impl Worker {
             work(workload, &job)
         };
         match catch_unwind(AssertUnwindSafe(attempt)) {
-            Ok(result) => result.map_err(|error| from_error(&error)),
+            Ok(result) => result.map_err(|error| from_run(&error, &self.setup.target.path)),
             Err(panic) => Err(from_panic(panic.as_ref())),
         }
     }

@@ -89,8 +89,8 @@ fn in_place_write_error(sandbox: &Path, error: RunError) -> RunError {
     match error.is_unsupported() {
         true => RunError::refused(
             sandbox,
-            "this mount can only replace whole files, but this workload writes in the middle of files",
-            "Measure the other workloads here, or mount the share with another client",
+            "this mount can only replace whole files, but this task writes in the middle of files",
+            "Measure the other tasks here, or mount the share with another client",
         ),
         false => error,
     }

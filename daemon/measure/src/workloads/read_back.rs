@@ -130,7 +130,7 @@ fn check_file(context: &TimedFs<'_>, job: &Job<'_>, file: &KeptFile) -> Result<F
     loop {
         let found = match read_and_compare(context, &read, offset) {
             Ok(found) => found,
-            Err(error) if error.is_missing() => return add_mismatches(context, job, &read),
+            Err(error) if error.is_not_found() => return add_mismatches(context, job, &read),
             Err(error) => return Err(error),
         };
         if !found.ranges.is_empty() {

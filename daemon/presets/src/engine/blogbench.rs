@@ -294,7 +294,7 @@ impl<'a> BlogThread<'a> {
         let name = format!("blog-{blog}/{}{number}{}", kind.prefix, kind.suffix);
         let partial = file_names::to_cstring(format!("{name}.tmp{}", self.thread));
         let file = match self.context.create(self.bench.root_folder, &partial) {
-            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) if error.is_not_found() => return Ok(()),
             other => other?,
         };
         let sectors = self.sectors(blog, kind, number);
@@ -318,7 +318,7 @@ impl<'a> BlogThread<'a> {
     fn read(&mut self, blog: u64, kind: &FileKind, number: u64) -> Result<bool, RunError> {
         let name = file_names::to_cstring(format!("blog-{blog}/{}{number}{}", kind.prefix, kind.suffix));
         let file = match self.context.open(self.bench.root_folder, &name, Access::Read) {
-            Err(error) if is_missing(&error) => return Ok(false),
+            Err(error) if error.is_not_found() => return Ok(false),
             other => other?,
         };
         let mut offset = 0;
@@ -353,10 +353,6 @@ impl<'a> BlogThread<'a> {
     fn sectors(&self, blog: u64, kind: &FileKind, number: u64) -> Sectors {
         Sectors { seed: 0x626c_6f67, file: draw(blog, kind.index as u64, number) }
     }
-}
-
-fn is_missing(error: &RunError) -> bool {
-    matches!(error, RunError::Operation { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
 
 #[cfg(test)]

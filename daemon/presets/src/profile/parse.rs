@@ -24,7 +24,11 @@ impl Profile {
             line: error
                 .span()
                 .map(|span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count()),
-            message: error.message().to_owned(),
+            message: error.message().replacen("unknown field", "unknown key", 1).replacen(
+                "unknown variant",
+                "unknown value",
+                1,
+            ),
         })?;
         profile.check().map_err(|message| ProfileError { line: None, message })?;
         Ok(profile)

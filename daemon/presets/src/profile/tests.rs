@@ -24,7 +24,7 @@ fn minimal_profile_reads_each_file_once() {
 fn errors_name_the_line_or_the_section() {
     assert!(parse_error("summary = 3").starts_with("line 1: "));
     assert!(parse_error(&MINIMAL.replace("count = 4", "count = 0")).contains("[files.a]: `count`"));
-    assert!(parse_error(&MINIMAL.replace("count", "cuont")).contains("line 3: unknown field `cuont`"));
+    assert!(parse_error(&MINIMAL.replace("count", "cuont")).contains("line 3: unknown key `cuont`"));
     assert!(
         parse_error(&MINIMAL.replace("files = \"a\"", "files = \"b\""))
             .contains("phase `read`: there is no [files.b]")

@@ -34,7 +34,7 @@ const OLDEST_VERSION: u8 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// The file does not begin as recordings do.
-    #[error("it is no recording of longhaul")]
+    #[error("it is not a longhaul recording")]
     NotARecording,
     /// The file was written by another version of longhaul.
     #[error(

@@ -325,12 +325,16 @@ fn is_known_key(path: &[String]) -> bool {
     error.is_none_or(|error| !error.message().starts_with("unknown field"))
 }
 
-/// Turns "unknown field `x`, expected one of `a`, `b`" into a message that suggests the most similar known key.
+/// Turns "unknown field `x`, expected one of `a`, `b`" into a message that suggests the most similar known key. A value that
+/// is an unknown variant gets the same.
 fn with_nearest_key(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match quoted.split_first() {
         Some((unknown, known)) if message.starts_with("unknown field") => {
             format!("unknown key `{unknown}`{}", did_you_mean(unknown, known))
+        }
+        Some((unknown, known)) if message.starts_with("unknown variant") => {
+            format!("unknown value `{unknown}`{}", did_you_mean(unknown, known))
         }
         _ => message.to_owned(),
     }
@@ -396,7 +400,7 @@ mod tests {
         );
         assert_eq!(
             parse("\nworkloads = [\n  \"photo-bach\"]").unwrap_err(),
-            "c.toml:3: there is no workload `photo-bach`; did you mean `photo-batch`?"
+            "c.toml:3: there is no task `photo-bach`; did you mean `photo-batch`?"
         );
     }
 

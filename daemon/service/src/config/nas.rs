@@ -186,7 +186,8 @@ fn known_targets(names: Vec<Spanned<String>>, targets: &[Target]) -> Result<Vec<
         let known = targets.iter().find(|target| target.name.as_str() == name.get_ref());
         known.map(|target| target.name.clone()).ok_or_else(|| {
             let all: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
-            let message = format!("there is no target `{}`; there are {}", name.get_ref(), all.join(", "));
+            let message =
+                format!("there is no target `{}`; known targets: {}", name.get_ref(), all.join(", "));
             invalid(name.span().start, message)
         })
     };

@@ -17,7 +17,7 @@ pub(super) fn parse_workloads(
             parsed.push(name);
         }
     }
-    let message = "a round needs at least one workload; without this line it has all tasks".to_owned();
+    let message = "a round needs at least one task; without this line it has all".to_owned();
     if parsed.is_empty() { Err(InvalidValue { offset, message }) } else { Ok(parsed) }
 }
 
@@ -32,6 +32,6 @@ fn parse_workload(name: toml::Spanned<String>) -> Result<String, InvalidValue> {
         return Ok(name);
     }
     let names: Vec<&str> = catalog().workloads.iter().map(|workload| workload.name()).collect();
-    let message = format!("there is no workload `{name}`{}", did_you_mean(&name, &names));
+    let message = format!("there is no task `{name}`{}", did_you_mean(&name, &names));
     Err(InvalidValue { offset, message })
 }

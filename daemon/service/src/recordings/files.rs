@@ -25,10 +25,10 @@ const MAX_NAME: usize = 64;
 #[serde(try_from = "String", into = "String")]
 pub struct RecordingName(String);
 
-/// Text that is no name of a recording.
+/// Text that is not a recording name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no name of a recording: use letters (a to z), digits and hyphens, {MAX_NAME} at most, with a letter or digit first"
+    "`{0}` is not a recording name: use letters (a to z), digits and hyphens, {MAX_NAME} at most, with a letter or digit first"
 )]
 pub struct RecordingNameError(String);
 

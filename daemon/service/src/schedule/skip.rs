@@ -105,10 +105,7 @@ fn machine_state_reason(rules: &SkipRules, now: &MachineSnapshot) -> Option<Skip
     let applies = |enabled: bool, fact: Option<bool>| enabled && fact == Some(true);
     // The machine goes back to sleep within a minute or so, which voids the round.
     if applies(rules.in_dark_wake, now.is_dark_wake) {
-        return Some(SkipReason::new(
-            "dark-wake",
-            "the Mac is awake for some work only and goes back to sleep",
-        ));
+        return Some(SkipReason::new("dark-wake", "the Mac is only briefly awake (dark wake)"));
     }
     if applies(rules.in_low_power_mode, now.low_power_mode) {
         return Some(SkipReason::new("low-power-mode", "the machine is in low power mode"));

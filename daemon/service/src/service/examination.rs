@@ -100,7 +100,7 @@ impl Examination<'_> {
         let slept =
             self.database.reader().and_then(|reader| reader.void_rounds_since(since, "slept")).ok()?;
         (slept > 0).then(|| {
-            let found = format!("the machine slept during {slept} rounds of the last 7 days, so they are void");
+            let found = format!("rounds of the last 7 days that are void because the machine slept: {slept}");
             let fix = "a few do no harm; if there are many, let the machine sleep later, or keep it on mains power, \
                 where longhaul keeps a Mac awake during rounds";
             Check::problem("sleep", CheckStatus::Warning, found, fix)
@@ -123,6 +123,10 @@ impl Examination<'_> {
 
     /// Checks whether the skip rules and the limits would allow a round now.
     fn check_conditions(&self) -> Check {
+        if self.config.targets.is_empty() {
+            let found = "no round is made, because no target is configured".to_owned();
+            return Check::problem("conditions", CheckStatus::Warning, found, "`longhaul init` adds some");
+        }
         match self.admission.reason_against_a_round(self.config, &self.now, self.snapshot) {
             None => Check::ok("conditions", "a round would run now"),
             Some(reason) => Check::problem(

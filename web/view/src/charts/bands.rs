@@ -82,7 +82,7 @@ impl BandChart {
             return Chart::sentence(
                 &self.id,
                 &self.title,
-                format!("No value in this time; {failed} failures."),
+                format!("No value in this time; {}.", units::count(failed, "failure")),
             );
         }
         let events = self.event_marks();

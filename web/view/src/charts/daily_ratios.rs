@@ -241,7 +241,7 @@ impl DailyRatios {
         let found = self.estimate_text.as_ref().map_or("no interval yet".to_owned(), Clone::clone);
         format!(
             "Each point is the median ratio of a day: time on {} divided by time on {}, on a logarithmic axis. The grey steps are \
-             the interval from all days up to then. {dates}: {} valid days; {missing} days without a value are blank. \
+             the interval from all days up to then. {dates}; valid days: {}; days without a value, blank: {missing}. \
              Latest estimate: {found}.",
             self.sides.0,
             self.sides.1,

@@ -172,6 +172,6 @@ impl TimeRow {
         let TimeSummary { median, count: times, failed, days, .. } = self.times;
         let median =
             median.map_or("no time".to_owned(), |median| format!("median {}", units::seconds(median)));
-        format!("{median}, {times} times on {days} days, {failed} failed")
+        format!("{median}, {} on {}, {failed} failed", units::count(times, "time"), units::count(days, "day"))
     }
 }

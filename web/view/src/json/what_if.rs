@@ -21,7 +21,7 @@ pub struct WhatIfJson {
     pub low: Option<f64>,
     /// Upper end of the interval, in seconds.
     pub high: Option<f64>,
-    /// True if the question lies far outside of what was measured; null without a prediction.
+    /// True if the question lies far outside the measured range; null without a prediction.
     pub extrapolated: Option<bool>,
     /// Reason why nothing can be predicted: `too-few-runs` or `never-varied`; null with a prediction.
     pub reason: Option<&'static str>,

@@ -71,7 +71,7 @@ pub fn scores() -> String {
 /// Limits of the results, for readers of the report.
 pub const LIMITS: [&str; 5] = [
     "The results are only valid for this machine, this network, this server and these tasks.",
-    "Why two targets differ is told only as far as the counters of the system go; signing, read sizes and caches all contribute.",
+    "The system's counters explain only part of why two targets differ; signing, read sizes and caches all contribute.",
     "Cold is as cold as the system allows a program to make it; a run that could not confirm it is marked as unverified.",
     "Load from users who work on a share during a round is not controlled; it affects all shares of the round equally.",
     "Intervals are valid if days are roughly independent; the report names pairs whose ratio drifts from day to day.",

@@ -52,10 +52,10 @@ pub fn nas(view: NasView<'_>) -> Document {
     }
     let missing = reading.missing();
     if missing.is_empty() {
-        document.paragraph("It tells everything that longhaul asks for.");
+        document.paragraph("It reports everything that longhaul asks for.");
     } else {
         let missing = missing.into_iter().map(|figure| missing_text(figure, kind));
-        document.section("missing", "Not told by this NAS").list(missing);
+        document.section("missing", "Not reported by this NAS").list(missing);
     }
     document
 }
@@ -116,11 +116,11 @@ fn disk_table(disks: &[DiskUse]) -> Table {
 fn missing_text(figure: NasFigure, kind: &str) -> &'static str {
     match figure {
         NasFigure::Processors if kind == "snmp" => {
-            "The work of its processors. Allow the SNMP user to see everything, or use a node_exporter or ssh."
+            "The work of its processors. Allow the SNMP user to see everything, or use node_exporter or ssh."
         }
         NasFigure::Processors => "The work of its processors.",
         NasFigure::Disks if kind == "snmp" => {
-            "Its disks. Allow the SNMP user to see everything, or use a node_exporter or ssh."
+            "Its disks. Allow the SNMP user to see everything, or use node_exporter or ssh."
         }
         NasFigure::Disks => "Its disks.",
         NasFigure::DiskBusyTime => {

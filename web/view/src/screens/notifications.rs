@@ -31,7 +31,7 @@ pub fn notification(event: &NotificationEvent, context: NotificationContext<'_>)
         }
         NotificationEvent::TargetBack { target, since } => (
             format!("{target} is back"),
-            format!("{target} can be used again. It was down {}.", context.since(*since)),
+            format!("{target} can be used again. It was down for {}.", context.lasted(*since)),
         ),
         NotificationEvent::FirstResult(pair) => {
             (format!("First result: {} and {}", pair.a, pair.b), context.result(pair))
@@ -54,8 +54,8 @@ pub fn notification(event: &NotificationEvent, context: NotificationContext<'_>)
             cannot_measure(*problem, &context.since(*since))
         }
         NotificationEvent::MeasuringAgain { since, .. } => (
-            "longhaul measures again".to_owned(),
-            format!("The problem is solved. It lasted {}.", context.since(*since)),
+            "longhaul is measuring again".to_owned(),
+            format!("The problem is solved. It lasted {}.", context.lasted(*since)),
         ),
         NotificationEvent::Digest { week } => {
             (format!("longhaul: report of week {week}"), format!("The report of week {week}."))
@@ -71,7 +71,7 @@ pub fn test(now: Timestamp) -> Notification {
         kind: NotificationKind::Test,
         at: now,
         title: "Test from longhaul".to_owned(),
-        text: "This is a test. Notifications of longhaul reach this channel.".to_owned(),
+        text: "This is a test. Notifications from longhaul reach this channel.".to_owned(),
         week: None,
     }
 }
@@ -100,9 +100,16 @@ pub fn digest_text(weekly: &WeeklySummary) -> String {
 impl NotificationContext<'_> {
     /// Returns how long something has lasted, and since when.
     fn since(&self, since: Timestamp) -> String {
-        let seconds = self.now.since(since).as_secs_f64();
-        let start = time::timestamp(since, self.zone);
-        format!("for {}, since {start}", units::estimated_duration(seconds))
+        format!("for {}, since {}", self.length(since), time::timestamp(since, self.zone))
+    }
+
+    /// Returns how long something lasted that is over now, and when it began.
+    fn lasted(&self, since: Timestamp) -> String {
+        format!("{}, from {}", self.length(since), time::timestamp(since, self.zone))
+    }
+
+    fn length(&self, since: Timestamp) -> String {
+        units::estimated_duration(self.now.since(since).as_secs_f64())
     }
 
     /// Returns the recommendation and the result of a pair.
@@ -138,7 +145,7 @@ fn cannot_measure(problem: MeasuringProblem, since: &str) -> (String, String) {
             ("longhaul cannot store results", "Results could not be stored. Check the disk of the database.")
         }
         MeasuringProblem::DatabaseLost => {
-            ("longhaul lost its database", "The database is lost and could not be replaced.")
+            ("longhaul lost its database", "The database could not be repaired or replaced. Check its disk.")
         }
         MeasuringProblem::SafeMode => (
             "longhaul has stopped measuring",
@@ -178,7 +185,7 @@ mod tests {
         let back = text(&NotificationEvent::TargetBack { target, since });
         assert_eq!(
             back,
-            "smb is back\nsmb can be used again. It was down for 12 min, since 1970-01-01 01:48:00."
+            "smb is back\nsmb can be used again. It was down for 12 min, from 1970-01-01 01:48:00."
         );
     }
 

@@ -52,7 +52,10 @@ fn no_problems_text(weekly: &WeeklySummary) -> String {
     let rounds = weekly.failures.iter().map(|failures| failures.rounds).max().unwrap_or(0);
     match rounds {
         0 => "No problems known: no round has been counted yet.".to_owned(),
-        rounds => format!("None: no failure in {rounds} rounds, and every round of the week was completed."),
+        rounds => format!(
+            "None: no failure in {}, and every round of the week was completed.",
+            units::count(rounds, "round")
+        ),
     }
 }
 

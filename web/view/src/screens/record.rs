@@ -24,7 +24,7 @@ pub struct ListedRecording {
 pub fn list(recordings: &[ListedRecording]) -> Document {
     let mut document = Document::titled("Recordings");
     if recordings.is_empty() {
-        document.paragraph("There is none yet. To record a program: `longhaul record -- PROGRAM ARGUMENTS`. To replay an example: `longhaul record use \
+        document.paragraph("No recordings yet. To record a program: `longhaul record -- PROGRAM ARGUMENTS`. To replay an example: `longhaul record use \
              example:git`.");
         return document;
     }

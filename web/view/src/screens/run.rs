@@ -126,7 +126,7 @@ fn conditions(run: &Run) -> Vec<Fact> {
         ("worker's peak memory", bytes(worker_peak_bytes)),
         ("kept awake", kept_awake.then(|| "by caffeinate".to_owned())),
         ("round trip before the run", round_trip_us.map(|us| units::seconds(us as f64 / 1e6))),
-        ("network took before the run", send_rate.map(|rate| format!("{}/s", units::bytes(rate as f64)))),
+        ("send rate before the run", send_rate.map(|rate| format!("{}/s", units::bytes(rate as f64)))),
         ("slept", slept_seconds.filter(|slept| *slept > 0.0).map(units::duration)),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some(Fact::new(name, value?)));

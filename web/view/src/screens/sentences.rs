@@ -12,6 +12,7 @@ use longhaul_model::{CacheState, TargetName};
 use super::checks::damage;
 use super::percent::Percent;
 use super::{round_trips, so_far};
+use crate::units;
 
 /// Warning that must be shown next to every result of the sequential-weeks design.
 pub const CONFOUNDING_NOTE: &str = "Weeks with one and weeks with the other are different weeks. If anything else changed (neighbours' \
@@ -113,8 +114,10 @@ pub fn caching(caching: &ClientCaching) -> String {
 pub fn sequential_weeks(pair: &PairSummary, found: &SequentialWeeks) -> String {
     let (a, b, what) = (&pair.a, &pair.b, &found.subject.activity);
     let weeks = format!(
-        "{} weeks with {a} and {} with {b}, {} pairs of adjacent weeks",
-        found.weeks.0, found.weeks.1, found.pairs
+        "{} with {a} and {} with {b}, {} of adjacent weeks",
+        units::count(found.weeks.0, "week"),
+        found.weeks.1,
+        units::count(found.pairs, "pair")
     );
     match found.ratio {
         None => format!("No verdict for {what}: {weeks}; {MIN_WEEK_PAIRS} pairs are needed."),
@@ -170,6 +173,12 @@ fn current(comparison: &Comparison) -> String {
                 saved.range(),
                 rounds.complete,
                 outliers(comparison, faster)
+            )
+        }
+        Verdict::TooSmall if comparison.is_instant() => {
+            format!(
+                "Too short to notice for {what}: {faster} takes {saved} less time than {slower} ({}).",
+                saved.range()
             )
         }
         Verdict::TooSmall => format!(

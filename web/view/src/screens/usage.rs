@@ -23,7 +23,7 @@ pub fn usage(counted: &CountedUsage, profile: &UsageProfile, uncounted: &[&Targe
         document.section("counted", "Counted").table(requests_table(counted)).table(traffic_table(counted));
         document.note(
             "Requests to the server by all programs except longhaul. What a program reads from this computer's cache is \
-             not among them. What longhaul's probe looks up is among attributes and, over SMB, opens. Left out: the time in \
+             not among them. Lookups of longhaul's probe count as attributes and, over SMB, opens. Left out: the time in \
              which longhaul measured; the profile is scaled up for it.",
         );
     }
@@ -151,7 +151,7 @@ fn traffic_table(counted: &CountedUsage) -> Table {
         "left out",
         "received",
         "sent",
-        "requests an opening",
+        "requests per opening",
     ]);
     for target in &counted.targets {
         let TargetUsage { counted_hours, left_out_hours, read_bytes, written_bytes, .. } = target;

@@ -24,8 +24,9 @@ pub fn all(weekly: &WeeklySummary) -> Vec<Chart> {
 pub fn overall(weekly: &WeeklySummary) -> Option<Chart> {
     let styles = SeriesStyles::for_targets(&weekly.targets);
     let group = |pair: &PairSummary| {
-        let row = forest_row(pair.headline.as_ref()?, words::pair_verdict_label(pair), &styles);
-        Some(forest_group(pair, vec![row]))
+        let headline = pair.headline.as_ref()?;
+        let row = forest_row(headline, words::subject(&headline.subject), &styles);
+        Some(forest_group(pair, vec![ForestRow { verdict_text: words::pair_verdict_label(pair), ..row }]))
     };
     let forest = Forest {
         id: "overview".to_owned(),

@@ -121,7 +121,7 @@ fn table(groups: &[(String, Vec<&Answer>)]) -> Table {
                 Ok(changed) => (
                     units::seconds(changed.seconds),
                     format!("{} to {}", units::seconds(changed.low), units::seconds(changed.high)),
-                    if changed.is_extrapolated { "far outside of what was measured" } else { "" },
+                    if changed.is_extrapolated { "far outside the measured range" } else { "" },
                 ),
                 Err(reason) => (NO_VALUE.to_owned(), NO_VALUE.to_owned(), short_reason(reason)),
             };

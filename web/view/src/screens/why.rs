@@ -102,7 +102,7 @@ pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
         let text = format!(
             ": {} stands out in {slowed} of {}; {}: {} of {} (median of {}).",
             layer_words(layer),
-            units::count(all, "measured time"),
+            units::count(all, "metric"),
             words::with_cache_state(metric.activity, Some(metric.cache)),
             seconds(longest.seconds_of(layer)),
             units::seconds(longest.seconds),
@@ -117,7 +117,7 @@ pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
 pub fn bottlenecks_in_brief(attributions: &[Attribution]) -> Option<Text> {
     let mut line = Text::from("Stands out");
     for (place, Bottleneck { layer, slowed, all, longest }) in bottlenecks_of(attributions).enumerate() {
-        let text = format!(": {} in {slowed} of {}", layer_words(layer), units::count(all, "measured time"));
+        let text = format!(": {} in {slowed} of {}", layer_words(layer), units::count(all, "metric"));
         line = line.plain(if place == 0 { " on " } else { "; on " }).target(&longest.target).plain(text);
     }
     let rounds = attributions.iter().map(|one| one.rounds).max().unwrap_or(0);

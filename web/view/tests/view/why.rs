@@ -98,13 +98,13 @@ fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_times() {
     assert_eq!(
         found,
         [
-            "nfs: the NAS stands out in 1 of 1 measured time; opening a large folder, cold: 840 ms of 1.20 s (median of 12 rounds).",
-            "smb: the network stands out in 2 of 3 measured times; opening a large folder, cold: 1.50 s of 2.00 s (median of 12 rounds)."
+            "nfs: the NAS stands out in 1 of 1 metric; opening a large folder, cold: 840 ms of 1.20 s (median of 12 rounds).",
+            "smb: the network stands out in 2 of 3 metrics; opening a large folder, cold: 1.50 s of 2.00 s (median of 12 rounds)."
         ]
     );
     let line = why::bottlenecks_in_brief(&[nfs(), quiet]).map(|text| text.content());
     let expected =
-        "Stands out on nfs: the NAS in 1 of 1 measured time (medians of up to 12 rounds). Each task: why.";
+        "Stands out on nfs: the NAS in 1 of 1 metric (medians of up to 12 rounds). Each task: why.";
     assert_eq!(line.as_deref(), Some(expected));
     assert_eq!(why::bottlenecks_in_brief(&[]), None);
 }

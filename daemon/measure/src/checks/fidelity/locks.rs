@@ -48,7 +48,7 @@ pub fn try_elsewhere(
     sandbox: &str,
 ) -> Result<Option<Answer>, RunError> {
     let file = match open_elsewhere(context, target, sandbox) {
-        Err(error) if error.is_missing() => return Ok(None),
+        Err(error) if error.is_not_found() => return Ok(None),
         other => other?,
     };
     let answer = judge_second(context.lock_handle(&file, LockAction::Take, RANGE))?;

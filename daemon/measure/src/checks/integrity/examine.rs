@@ -49,7 +49,7 @@ pub fn read_elsewhere(
     for file in unicode_forms(&range.file) {
         let path = Path::new(&range.sandbox).join(file);
         match read_range(context, target, &path, range) {
-            Err(error) if RunError::is_missing(&error) => {}
+            Err(error) if RunError::is_not_found(&error) => {}
             other => return other.map(Some),
         }
     }
@@ -120,7 +120,7 @@ pub fn examine_file(
         Some(found) => found,
         None => match now() {
             Ok(found) => found,
-            Err(error) if error.is_missing() => return Ok(vec![missing(file)]),
+            Err(error) if error.is_not_found() => return Ok(vec![missing(file)]),
             Err(error) => return Err(error),
         },
     };

@@ -25,7 +25,7 @@ fn altered(property: Property) -> &'static str {
             "A backup loses extended attributes and does not notice."
         }
         Property::FinderTags => "Tags and colours of files are gone after a copy, and no program notices.",
-        Property::FinderInfo => "Labels, and hidden extensions of Mac files are gone after a copy.",
+        Property::FinderInfo => "Labels and hidden extensions of Mac files are gone after a copy.",
         Property::ResourceFork => "Old Mac fonts and documents lose their content without an error.",
         Property::AccessControlList => "A backup restores files that other users may, or may not, read.",
         Property::ComposedName | Property::DecomposedName => {
@@ -45,7 +45,7 @@ fn altered(property: Property) -> &'static str {
         | Property::QuotationMark
         | Property::AngleBrackets
         | Property::VerticalBar => {
-            "Files with this character get another name: a backup does not find them again under theirs."
+            "Files with this character get another name: a backup does not find them under the original one."
         }
         Property::LongName | Property::WideName => "A backup cuts long names, and may mix up two files.",
         Property::LongPath => "A backup of deep folders loses files at their end.",
@@ -66,7 +66,7 @@ fn altered(property: Property) -> &'static str {
         Property::DeleteWhileOpen => "A program may lose its temporary file while it uses it.",
         Property::MemoryMap => "Databases that map their files, such as a photo library's, may lose changes.",
         Property::ExclusiveCreate => "Lock files do not protect: Git may write twice at once.",
-        Property::LargeFolder => "A large photo folder is listed without all its files.",
+        Property::LargeFolder => "Listings of a large photo folder are incomplete.",
         Property::LargeFile => "Videos and disk images above 4 GiB are damaged.",
     }
 }
@@ -113,7 +113,7 @@ fn refused(property: Property) -> &'static str {
         Property::SparseFile => "Disk images cannot be stored.",
         Property::Preallocation => "Programs that reserve space write zeros instead, which takes longer.",
         Property::LockWithinMount | Property::LockAcrossMounts => {
-            "Databases, and photo libraries, refuse to open, or open without protection."
+            "Databases and photo libraries refuse to open, or open without protection."
         }
         Property::RenameOverOpen => "Saving a document that is open elsewhere fails.",
         Property::DeleteWhileOpen => "Programs leave temporary files behind.",

@@ -41,8 +41,10 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
     }
     let void: u64 = cells.iter().map(|cell| cell.void).sum();
     if void > 0 {
-        document
-            .note(format!("{void} changes do not count: stopped, failed, or changed by another program."));
+        document.note(format!(
+            "Not counted: {}, stopped, failed, or made by another program.",
+            units::count(void, "change")
+        ));
     }
     document
 }

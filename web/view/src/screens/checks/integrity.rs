@@ -52,7 +52,9 @@ fn sentence(line: &IntegrityLine) -> Text {
         Some(bytes) => {
             text.plain(format!("; a rate above 1 wrong range in {} is excluded (95 %).", units::bytes(bytes)))
         }
-        None => text.plain("; none of it is known to have come from the server, so no rate is excluded."),
+        None => {
+            text.plain("; none of it is known to have come from the server or disk, so no rate is excluded.")
+        }
     }
 }
 

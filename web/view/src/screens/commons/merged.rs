@@ -84,8 +84,8 @@ fn answer(pair: &MergedPair, all: &MergedResult) -> String {
     match (all.is_shown, all.ln_e_all_in >= -ALPHA.ln()) {
         (true, _) => format!("Over {machines}, {difference}."),
         (false, true) => format!(
-            "On the mean of {machines}, {difference}. That is not chance on all of them, but they are too few, or differ too much, to say \
-             it of other machines."
+            "On average over {machines}, {difference}. That is not chance on every machine, but too few were measured, or they differ too \
+             much, to say so of others."
         ),
         (false, false) => {
             format!("No difference is shown yet: over {machines}, {difference}, which may be chance.")

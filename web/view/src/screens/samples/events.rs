@@ -94,7 +94,8 @@ pub fn recent_events(entries: &[Entry], window: &str, zone: &TimeZone) -> Docume
     }
     let mut document = Document::new();
     document.paragraph(
-        Text::from(format!("No events in the last {window}. Longer: ")).code("longhaul events --since 60d"),
+        Text::from(format!("No events in the last {window}. Longer window: "))
+            .code("longhaul events --since DURATION"),
     );
     document
 }

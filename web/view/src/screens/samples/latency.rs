@@ -14,7 +14,7 @@ use crate::{time, units};
 /// Explains how the latency is measured.
 pub const EXPLANATION: &str = "Latency of the probe's small requests, measured from their scheduled time, so that a stall counts for \
      every request it delayed. Unless the configuration says otherwise, the probe sends requests only while a user or a round uses a share, \
-     and wakes no share up.";
+     and never wakes a share.";
 
 /// Returns the summary of a whole window: latency, traffic, machine load and stalls.
 pub fn window(sampled: &WindowSummary, step: Resolution) -> Document {

@@ -41,7 +41,7 @@ pub fn problems(status: &Status, zone: &TimeZone) -> Vec<Text> {
     let stall = ongoing.map(|stall| {
         let since = time::timestamp(stall.started_us, zone);
         let text = bad("Stall: ").code(stall.target.as_str());
-        text.plain(format!(" has not answered a {} since {since}.", stall.operation))
+        text.plain(format!(": {} has not returned since {since}.", stall.operation))
     });
     let problem = status.problems.iter().map(|problem| {
         let since = time::timestamp(problem.since_us, zone);
@@ -222,7 +222,9 @@ fn facts(status: &Status, zone: &TimeZone) -> Vec<Fact> {
     facts.extend(
         fleet_export.map(|export| Fact::new("export", fleet_export_text(export, status.now_us, zone))),
     );
-    facts.push(Fact::new("probe", probes.join("; ")));
+    if !probes.is_empty() {
+        facts.push(Fact::new("probe", probes.join("; ")));
+    }
     facts.extend(status.design.as_ref().map(|design| Fact::new("design", design.as_str())));
     facts
 }
