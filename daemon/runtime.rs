@@ -20,10 +20,9 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot::Receiver;
 
-use crate::export;
 use crate::log::Log;
-use crate::read_key;
 use crate::watchers::ConfigReceivers;
+use crate::{export, read_key};
 
 /// Time that the service's thread may take to exit: a process that was asked to stop may be killed after five
 /// seconds.

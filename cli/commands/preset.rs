@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use longhaul_measure::platform;
-use longhaul_measure::small_file;
 use longhaul_measure::workloads::{Settings, SliceSelection, Workload};
+use longhaul_measure::{platform, small_file};
 use longhaul_model::{Mount, Run, Scale, Target, TargetName};
 use longhaul_presets::profile::{Profile, ProfileError};
 use longhaul_presets::{
@@ -26,8 +25,7 @@ use super::run::{Session, budget_check, check_managed_cap};
 use crate::arguments::{GlobalArgs, PresetArgs, PresetCommand};
 use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
-use crate::render;
-use crate::{exit, paths};
+use crate::{exit, paths, render};
 
 /// Default cap of a run, as a multiple of its expected duration.
 const CAP_FACTOR: f64 = 10.0;

@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_model::TASKS;
 use longhaul_model::time::DAY;
-use longhaul_model::{Hint, Mount, Scale, Target};
+use longhaul_model::{Hint, Mount, Scale, TASKS, Target};
 use longhaul_presets::catalog;
 use longhaul_service::config::{Argument, Config, FixedSettingError, Limits};
 use longhaul_service::database_lock::DatabaseLock;

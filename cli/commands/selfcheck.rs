@@ -7,10 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use longhaul_launchd::ServiceStatus;
 use longhaul_measure::platform;
-use longhaul_measure::selfcheck::{
-    CheckAnswer, CheckOutcome, Expectation, Expectations, MachineCheck, MachineCheckMethod,
-    SELFCHECK_MACHINE_ID,
-};
+use longhaul_measure::selfcheck::{CheckAnswer, CheckOutcome, MachineCheck, SELFCHECK_MACHINE_ID};
 use longhaul_model::{Mount, Role, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
@@ -24,14 +21,9 @@ use crate::arguments::{GlobalArgs, SelfCheckArgs};
 use crate::{exit, paths, render};
 
 /// The check of the service manager, which only the command line program makes.
-const SERVICE_MANAGER: MachineCheck = MachineCheck {
-    name: "service manager",
-    expected: Expectations {
-        linux: Expectation { text: "it answers", source: "systemctl(1)" },
-        macos: Expectation { text: "it answers", source: "man launchctl(1), print" },
-    },
-    method: MachineCheckMethod::Call(service_manager),
-};
+const SERVICE_MANAGER: MachineCheck = MachineCheck::call("service manager", service_manager)
+    .linux("it answers", "systemctl(1)")
+    .macos("it answers", "man launchctl(1), print");
 
 /// Makes every call and prints the table.
 pub fn run(shared: &GlobalArgs, arguments: &SelfCheckArgs) -> anyhow::Result<ExitCode> {

@@ -1,10 +1,9 @@
 //! Steps to install, start or remove the service. A list of steps can be printed before it is executed.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
 use longhaul_model::Hint;
 

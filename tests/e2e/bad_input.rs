@@ -81,9 +81,7 @@ fn missing_file_or_link_target_is_unavailable() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn a_read_only_target_is_unavailable() {
-    if !mounts::in_own_mounts(a_read_only_target_is_unavailable) {
-        return;
-    }
+    mounts::only_in_own_mounts!(a_read_only_target_is_unavailable);
     let place = Place::with_tiny_trees();
     let bad = place.folder("bad");
     let memory = Memory::mount(&bad, 1024);
@@ -94,9 +92,7 @@ fn a_read_only_target_is_unavailable() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn target_without_free_space_is_unavailable() {
-    if !mounts::in_own_mounts(target_without_free_space_is_unavailable) {
-        return;
-    }
+    mounts::only_in_own_mounts!(target_without_free_space_is_unavailable);
     let place = Place::new();
     let bad = place.folder("bad");
     let _memory = Memory::mount(&bad, 1024);
@@ -110,9 +106,7 @@ fn target_without_free_space_is_unavailable() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn completely_full_target_is_reported_as_full() {
-    if !mounts::in_own_mounts(completely_full_target_is_reported_as_full) {
-        return;
-    }
+    mounts::only_in_own_mounts!(completely_full_target_is_reported_as_full);
     let place = Place::with_tiny_trees();
     let bad = place.folder("bad");
     let memory = Memory::mount(&bad, 4096);
@@ -123,9 +117,7 @@ fn completely_full_target_is_reported_as_full() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn target_that_fills_up_during_a_run_recovers() {
-    if !mounts::in_own_mounts(target_that_fills_up_during_a_run_recovers) {
-        return;
-    }
+    mounts::only_in_own_mounts!(target_that_fills_up_during_a_run_recovers);
     let place = Place::new();
     place.configure("[limits]\nmin-free-percent = 0.0\n");
     let (bad, good) = (place.folder("bad"), place.folder("good"));

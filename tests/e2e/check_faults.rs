@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::fuse::hang::Fuse;
 use crate::support::daemon::{BUSY, Daemon, target};
-use crate::support::mounts::{Memory, in_own_mounts};
+use crate::support::mounts::{Memory, only_in_own_mounts};
 use crate::support::{CommandOutput, Place, Running, assert_all_ok, machine, sandbox};
 
 /// Size of the small file systems in KiB.
@@ -99,9 +99,7 @@ fn make_read_only(share: &Path) {
 
 #[test]
 fn full_share_refuses_nothing_that_it_keeps() {
-    if !in_own_mounts(full_share_refuses_nothing_that_it_keeps) {
-        return;
-    }
+    only_in_own_mounts!(full_share_refuses_nothing_that_it_keeps);
     let place = Place::with_tiny_trees();
     let (share, memory) = small_share(&place);
     let healthy = fidelity(&place, &share, 0);
@@ -119,9 +117,7 @@ fn full_share_refuses_nothing_that_it_keeps() {
 
 #[test]
 fn share_that_turns_read_only_is_accused_of_nothing() {
-    if !in_own_mounts(share_that_turns_read_only_is_accused_of_nothing) {
-        return;
-    }
+    only_in_own_mounts!(share_that_turns_read_only_is_accused_of_nothing);
     let place = Place::with_tiny_trees();
     let (share, memory) = small_share(&place);
     let healthy = fidelity(&place, &share, 0);
@@ -140,9 +136,7 @@ fn share_that_turns_read_only_is_accused_of_nothing() {
 
 #[test]
 fn share_that_disappears_is_accused_of_nothing() {
-    if !in_own_mounts(share_that_disappears_is_accused_of_nothing) {
-        return;
-    }
+    only_in_own_mounts!(share_that_disappears_is_accused_of_nothing);
     let place = Place::with_tiny_trees();
     let (share, memory) = small_share(&place);
     let healthy = fidelity(&place, &share, 0);
@@ -179,9 +173,7 @@ fn assert_no_accusation(place: &Place) {
 
 #[test]
 fn service_accuses_no_share_that_turned_read_only() {
-    if !in_own_mounts(service_accuses_no_share_that_turned_read_only) {
-        return;
-    }
+    only_in_own_mounts!(service_accuses_no_share_that_turned_read_only);
     let place = Place::with_tiny_trees();
     let (share, memory) = small_share(&place);
     let daemon = start_service(&place, &share);
@@ -203,9 +195,7 @@ fn service_accuses_no_share_that_turned_read_only() {
 
 #[test]
 fn service_accuses_no_share_that_disappeared() {
-    if !in_own_mounts(service_accuses_no_share_that_disappeared) {
-        return;
-    }
+    only_in_own_mounts!(service_accuses_no_share_that_disappeared);
     let place = Place::with_tiny_trees();
     let share = place.folder("share");
     let fuse = Fuse::mount(&share);
@@ -226,9 +216,7 @@ fn service_accuses_no_share_that_disappeared() {
 /// The mount table does not tell where the link leads.
 #[test]
 fn share_behind_a_link_is_measured_in_every_round() {
-    if !in_own_mounts(share_behind_a_link_is_measured_in_every_round) {
-        return;
-    }
+    only_in_own_mounts!(share_behind_a_link_is_measured_in_every_round);
     let place = Place::with_tiny_trees();
     let fuse = Fuse::mount(&place.folder("real/share"));
     let link = place.path("link");
@@ -246,9 +234,7 @@ fn share_behind_a_link_is_measured_in_every_round() {
 
 #[test]
 fn changes_on_a_share_that_turns_read_only_are_void() {
-    if !in_own_mounts(changes_on_a_share_that_turns_read_only_are_void) {
-        return;
-    }
+    only_in_own_mounts!(changes_on_a_share_that_turns_read_only_are_void);
     let place = Place::with_tiny_trees();
     let (share, memory) = small_share(&place);
     let running = measure(&place, &share, "--limit 60");
@@ -263,9 +249,7 @@ fn changes_on_a_share_that_turns_read_only_are_void() {
 
 #[test]
 fn changes_on_a_share_that_disappears_are_not_missed() {
-    if !in_own_mounts(changes_on_a_share_that_disappears_are_not_missed) {
-        return;
-    }
+    only_in_own_mounts!(changes_on_a_share_that_disappears_are_not_missed);
     let place = Place::with_tiny_trees();
     let (share, memory) = small_share(&place);
     let running = measure(&place, &share, "--limit 20");
@@ -278,9 +262,7 @@ fn changes_on_a_share_that_disappears_are_not_missed() {
 
 #[test]
 fn changes_on_a_full_share_are_void_or_an_error() {
-    if !in_own_mounts(changes_on_a_full_share_are_void_or_an_error) {
-        return;
-    }
+    only_in_own_mounts!(changes_on_a_full_share_are_void_or_an_error);
     let place = Place::with_tiny_trees();
     let (share, memory) = small_share(&place);
     let ballast = memory.fill();
@@ -311,9 +293,7 @@ fn assert_nothing_missed(ended: &Ended) {
 
 #[test]
 fn data_on_a_share_that_disappears_is_not_damaged() {
-    if !in_own_mounts(data_on_a_share_that_disappears_is_not_damaged) {
-        return;
-    }
+    only_in_own_mounts!(data_on_a_share_that_disappears_is_not_damaged);
     let place = Place::with_tiny_trees();
     let (share, memory) = small_share(&place);
     memory.make_read_only();

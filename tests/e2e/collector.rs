@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::Place;
 use crate::support::daemon::{BUSY, Daemon, target};
 use crate::support::exporter::{Export, STEP, nanoseconds, samples, stored_histograms};
-use crate::support::machine;
 use crate::support::real_programs::{Accepts, Program, Prometheus, RealCollector, programs};
+use crate::support::{Place, machine};
 use longhaul_model::draw::draw_below;
 use longhaul_model::{Histogram, Timestamp};
 use longhaul_store::{Reader, Signal};

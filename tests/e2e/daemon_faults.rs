@@ -9,7 +9,7 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use crate::fuse::hang::Fuse;
 use crate::support::daemon::{BUSY, Daemon, reset_crash_counter, target};
-use crate::support::mounts::{Memory, in_own_mounts};
+use crate::support::mounts::{Memory, in_own_mounts, only_in_own_mounts};
 use crate::support::{Place, assert_all_ok, machine, sandbox};
 use longhaul_model::Timestamp;
 use longhaul_model::draw::draw;
@@ -289,9 +289,7 @@ fn kinds(place: &Place) -> Vec<String> {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn full_database_disk_delays_runs_and_loses_none() {
-    if !in_own_mounts(full_database_disk_delays_runs_and_loses_none) {
-        return;
-    }
+    only_in_own_mounts!(full_database_disk_delays_runs_and_loses_none);
     let place = Place::new();
     let disk = Memory::mount(&place.folder("home/data"), 4096);
     configure(&place, BUSY, &[("a", &place.folder("a"))]);

@@ -114,9 +114,7 @@ fn with_disk(kibibytes: u32) -> (Place, Memory, PathBuf) {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn new_database_on_a_full_disk_is_reported() {
-    if !mounts::in_own_mounts(new_database_on_a_full_disk_is_reported) {
-        return;
-    }
+    mounts::only_in_own_mounts!(new_database_on_a_full_disk_is_reported);
     let (place, memory, database) = with_disk(64);
     memory.fill();
     let target = place.folder("nas");
@@ -127,9 +125,7 @@ fn new_database_on_a_full_disk_is_reported() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn full_disk_ends_the_run_and_stores_all_printed_runs() {
-    if !mounts::in_own_mounts(full_disk_ends_the_run_and_stores_all_printed_runs) {
-        return;
-    }
+    mounts::only_in_own_mounts!(full_disk_ends_the_run_and_stores_all_printed_runs);
     let (place, memory, database) = with_disk(8 * 1024);
     let target = place.folder("nas");
     let run = |rounds: &str| {

@@ -9,8 +9,7 @@ use crate::support::{Place, assert_all_ok};
 use longhaul_analysis::summary::anonymize;
 use longhaul_demo::synthetic_history;
 use longhaul_export::{Imported, read_history};
-use longhaul_model::History;
-use longhaul_model::quantile;
+use longhaul_model::{History, quantile};
 use longhaul_store::Reader;
 use serde_json::Value;
 

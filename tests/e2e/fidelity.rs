@@ -9,7 +9,7 @@ use crate::fuse::hang::Fuse;
 use crate::fuse::{Disk, Quirk, maclike::MacLike};
 use crate::support::daemon::{BUSY, Daemon, log, target};
 #[cfg(target_os = "linux")]
-use crate::support::mounts::in_own_mounts;
+use crate::support::mounts::only_in_own_mounts;
 use crate::support::{CommandOutput, Place, sandbox};
 
 fn check(place: &Place, path: &Path) -> CommandOutput {
@@ -67,9 +67,7 @@ fn lock_is_tried_through_every_target_of_the_folder() {
 #[cfg(target_os = "linux")]
 #[test]
 fn lock_that_another_mount_does_not_see_is_lost() {
-    if !in_own_mounts(lock_that_another_mount_does_not_see_is_lost) {
-        return;
-    }
+    only_in_own_mounts!(lock_that_another_mount_does_not_see_is_lost);
     let place = Place::new();
     let (one, other) = (place.folder("one"), place.folder("other"));
     // Linux keeps the locks of a user-space file system without locks to itself, in each mount.
@@ -108,9 +106,7 @@ fn missing_target_fails_and_stores_nothing() {
 #[cfg(target_os = "linux")]
 #[test]
 fn share_that_loses_metadata_silently_is_found() {
-    if !in_own_mounts(share_that_loses_metadata_silently_is_found) {
-        return;
-    }
+    only_in_own_mounts!(share_that_loses_metadata_silently_is_found);
     let place = Place::new();
     let share = place.folder("nas");
     let quirks = [Quirk::LosesMetadata, Quirk::CaseInsensitive, Quirk::NoRenameOverOpen, Quirk::TimeStep(2)];

@@ -289,9 +289,7 @@ fn mounts_are_listed_with_the_file_system_of_this_disk() {
 #[cfg(target_os = "linux")]
 #[test]
 fn mounts_are_listed_although_one_hangs() {
-    if !crate::support::mounts::in_own_mounts(mounts_are_listed_although_one_hangs) {
-        return;
-    }
+    crate::support::mounts::only_in_own_mounts!(mounts_are_listed_although_one_hangs);
     let place = Place::new();
     let at = place.folder("at");
     let fuse = crate::fuse::hang::Fuse::mount(&at);

@@ -12,10 +12,9 @@ use std::process::Stdio;
 #[cfg(target_os = "linux")]
 use crate::fuse::{Disk, hang::Fuse};
 #[cfg(target_os = "linux")]
-use crate::support::mounts::in_own_mounts;
+use crate::support::mounts::only_in_own_mounts;
 use crate::support::{CommandOutput, Place, assert_all_ok, tree};
-use longhaul_model::STANDARD_TASKS;
-use longhaul_model::Scale;
+use longhaul_model::{STANDARD_TASKS, Scale};
 use longhaul_service::config::Config;
 use longhaul_service::config_draft::has_key;
 use longhaul_service::cost::round_load;
@@ -149,9 +148,7 @@ fn number_of(output: &CommandOutput, at: &Path) -> String {
 #[cfg(target_os = "linux")]
 #[test]
 fn init_detects_two_mounts_of_one_folder() {
-    if !in_own_mounts(init_detects_two_mounts_of_one_folder) {
-        return;
-    }
+    only_in_own_mounts!(init_detects_two_mounts_of_one_folder);
     let place = Place::new();
     let (disk, other) = (Disk::new(), Disk::new());
     let at = ["one", "two", "three"].map(|name| place.folder(name));
@@ -211,9 +208,7 @@ fn typed_at_terminal(place: &Place, steps: &[(&str, &str)]) -> String {
 #[cfg(target_os = "linux")]
 #[test]
 fn mounts_are_marked_in_a_list_at_a_terminal() {
-    if !in_own_mounts(mounts_are_marked_in_a_list_at_a_terminal) {
-        return;
-    }
+    only_in_own_mounts!(mounts_are_marked_in_a_list_at_a_terminal);
     let (place, disk) = (Place::new(), Disk::new());
     let at = ["one", "two"].map(|name| place.folder(name));
     let _fuse = at.clone().map(|at| Fuse::of(&disk, &at));
@@ -238,9 +233,7 @@ fn mounts_are_marked_in_a_list_at_a_terminal() {
 #[cfg(target_os = "linux")]
 #[test]
 fn init_touches_no_target_without_consent() {
-    if !in_own_mounts(init_touches_no_target_without_consent) {
-        return;
-    }
+    only_in_own_mounts!(init_touches_no_target_without_consent);
     let (place, disk) = (Place::new(), Disk::new());
     let at = ["one", "two"].map(|name| place.folder(name));
     let fuse = at.clone().map(|at| Fuse::of(&disk, &at));
@@ -256,9 +249,7 @@ fn init_touches_no_target_without_consent() {
 #[cfg(target_os = "linux")]
 #[test]
 fn hung_share_does_not_block_the_init_dialog() {
-    if !in_own_mounts(hung_share_does_not_block_the_init_dialog) {
-        return;
-    }
+    only_in_own_mounts!(hung_share_does_not_block_the_init_dialog);
     let place = Place::new();
     let at = ["one", "two"].map(|name| place.folder(name));
     let (_one, two) = (Fuse::mount(&at[0]), Fuse::mount(&at[1]));

@@ -225,9 +225,7 @@ fn check_two_paths(place: &Place, share: &Path, other: &Path) -> Value {
 
 #[test]
 fn wrong_range_is_read_again_through_another_path_to_the_folder() {
-    if !mounts::in_own_mounts(wrong_range_is_read_again_through_another_path_to_the_folder) {
-        return;
-    }
+    mounts::only_in_own_mounts!(wrong_range_is_read_again_through_another_path_to_the_folder);
     let place = Place::with_tiny_trees();
     let (share, other, aside) = (place.folder("share"), place.folder("other"), place.folder("aside"));
     mounts::bind(&share, &other);

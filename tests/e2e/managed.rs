@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use longhaul_service::config::{ConfigLoader, ManagedFile};
 
 use crate::support::daemon::{BUSY, Daemon, log, target};
-use crate::support::mounts::{in_own_mounts, mount};
+use crate::support::mounts::{mount, only_in_own_mounts};
 use crate::support::receiver::WebhookReceiver;
 use crate::support::{Place, TINY_TREES, tree};
 
@@ -44,9 +44,7 @@ fn prepared(place: &Place, text: &str) -> PathBuf {
 
 #[test]
 fn administrators_settings_hold_and_are_told() {
-    if !in_own_mounts(administrators_settings_hold_and_are_told) {
-        return;
-    }
+    only_in_own_mounts!(administrators_settings_hold_and_are_told);
     let place = Place::new();
     administrate(&place, "scale = \"quick\"\nfixed = [\"telemetry\"]\n[limits]\ncap-seconds = 60\n");
     place.configure("# mine\nscale = \"large\"\n[limits]\ncap-seconds = 60\nmegabytes-per-day = 7\n");
@@ -72,9 +70,7 @@ fn administrators_settings_hold_and_are_told() {
 
 #[test]
 fn arguments_do_not_change_fixed_settings() {
-    if !in_own_mounts(arguments_do_not_change_fixed_settings) {
-        return;
-    }
+    only_in_own_mounts!(arguments_do_not_change_fixed_settings);
     let place = Place::new();
     let (a, b) = (place.folder("a"), place.folder("b"));
     let text = format!(
@@ -113,9 +109,7 @@ fn arguments_do_not_change_fixed_settings() {
 
 #[test]
 fn file_that_users_could_change_stops_everything() {
-    if !in_own_mounts(file_that_users_could_change_stops_everything) {
-        return;
-    }
+    only_in_own_mounts!(file_that_users_could_change_stops_everything);
     let place = Place::new();
     administrate(&place, "scale = \"quick\"\n");
     place.configure("scale = \"large\"\n");
@@ -145,9 +139,7 @@ fn file_that_users_could_change_stops_everything() {
 
 #[test]
 fn environment_does_not_redirect_managed_telemetry() {
-    if !in_own_mounts(environment_does_not_redirect_managed_telemetry) {
-        return;
-    }
+    only_in_own_mounts!(environment_does_not_redirect_managed_telemetry);
     let place = Place::new();
     let elsewhere = WebhookReceiver::start();
     administrate(&place, "fixed = [\"telemetry\"]\n");
@@ -160,9 +152,7 @@ fn environment_does_not_redirect_managed_telemetry() {
 
 #[test]
 fn commands_that_edit_the_configuration_refuse_fixed_settings() {
-    if !in_own_mounts(commands_that_edit_the_configuration_refuse_fixed_settings) {
-        return;
-    }
+    only_in_own_mounts!(commands_that_edit_the_configuration_refuse_fixed_settings);
     let place = Place::new();
     administrate(&place, "[usage-profile]\nfolder-openings = 5\n");
     place.configure("# mine\n");
@@ -174,9 +164,7 @@ fn commands_that_edit_the_configuration_refuse_fixed_settings() {
 
 #[test]
 fn service_follows_the_administrators_file() {
-    if !in_own_mounts(service_follows_the_administrators_file) {
-        return;
-    }
+    only_in_own_mounts!(service_follows_the_administrators_file);
     let place = Place::new();
     let (a, b) = (place.folder("a"), place.folder("b"));
     administrate(&place, &format!("fixed = [\"targets\"]\n[log]\nlevel = \"warn\"\n{}", target("a", &a)));

@@ -365,9 +365,7 @@ fn damaged_preset_file_fails_the_run_and_is_rebuilt() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn preset_on_a_target_without_space_is_refused() {
-    if !mounts::in_own_mounts(preset_on_a_target_without_space_is_refused) {
-        return;
-    }
+    mounts::only_in_own_mounts!(preset_on_a_target_without_space_is_refused);
     let place = Place::new();
     let target = place.folder("small");
     let _memory = Memory::mount(&target, 8 << 10);
@@ -378,9 +376,7 @@ fn preset_on_a_target_without_space_is_refused() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn presets_run_on_a_memory_file_system() {
-    if !mounts::in_own_mounts(presets_run_on_a_memory_file_system) {
-        return;
-    }
+    mounts::only_in_own_mounts!(presets_run_on_a_memory_file_system);
     let place = Place::new();
     let target = place.folder("memory");
     let _memory = Memory::mount(&target, 200 << 10);
@@ -406,9 +402,7 @@ fn preset_runs_count_against_the_daily_budget() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn appending_for_a_time_leaves_the_reserve_free() {
-    if !mounts::in_own_mounts(appending_for_a_time_leaves_the_reserve_free) {
-        return;
-    }
+    mounts::only_in_own_mounts!(appending_for_a_time_leaves_the_reserve_free);
     let place = Place::new();
     let target = place.folder("nas");
     let _disk = Memory::mount(&target, 64 << 10);

@@ -231,9 +231,7 @@ fn read_only_folder_is_reported_and_retried() {
 
 #[test]
 fn ejected_share_leaves_nothing_in_its_mount_point() {
-    if !mounts::in_own_mounts(ejected_share_leaves_nothing_in_its_mount_point) {
-        return;
-    }
+    mounts::only_in_own_mounts!(ejected_share_leaves_nothing_in_its_mount_point);
     let place = Place::new();
     let at = place.folder("target");
     let share = mounts::Memory::mount(&at, 20_000);
@@ -251,9 +249,7 @@ fn ejected_share_leaves_nothing_in_its_mount_point() {
 
 #[test]
 fn hung_probe_blocks_no_run_and_reports_every_slot() {
-    if !mounts::in_own_mounts(hung_probe_blocks_no_run_and_reports_every_slot) {
-        return;
-    }
+    mounts::only_in_own_mounts!(hung_probe_blocks_no_run_and_reports_every_slot);
     let place = Place::new();
     let at = place.folder("mount");
     let slow = Slow::mount(&at, 4, Promptly);
@@ -298,9 +294,7 @@ fn hung_probe_blocks_no_run_and_reports_every_slot() {
 
 #[test]
 fn slow_call_of_a_workload_is_reported_with_its_name() {
-    if !mounts::in_own_mounts(slow_call_of_a_workload_is_reported_with_its_name) {
-        return;
-    }
+    mounts::only_in_own_mounts!(slow_call_of_a_workload_is_reported_with_its_name);
     let place = Place::new();
     let at = place.folder("mount");
     let _slow = Slow::mount(&at, 1, OneSlow::default());

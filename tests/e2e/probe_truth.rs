@@ -80,9 +80,7 @@ impl Script for Delays {
 #[test]
 #[ignore = "needs a machine that hands responses over within 0.3 ms; on the one of November 2026 p50 is 5 % off, with older code too"]
 fn probe_measures_true_latency_but_a_closed_loop_not() {
-    if !mounts::in_own_mounts(probe_measures_true_latency_but_a_closed_loop_not) {
-        return;
-    }
+    mounts::only_in_own_mounts!(probe_measures_true_latency_but_a_closed_loop_not);
     // Processor time taken by other programs would look like a delay of the file system.
     machine::request_realtime_priority();
     let place = Place::new();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 #[cfg(target_os = "linux")]
 use crate::fuse::hang::Fuse;
-use crate::support::mounts::{Memory, in_own_mounts};
+use crate::support::mounts::{Memory, only_in_own_mounts};
 use crate::support::{Call, CommandOutput, Place, find_sandbox, sandbox};
 use serde_json::Value;
 
@@ -183,9 +183,7 @@ fn selfcheck_removes_leftovers_of_a_killed_one() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "mounts in a namespace of its own")]
 fn selfcheck_reports_missing_and_read_only_targets() {
-    if !in_own_mounts(selfcheck_reports_missing_and_read_only_targets) {
-        return;
-    }
+    only_in_own_mounts!(selfcheck_reports_missing_and_read_only_targets);
     let place = Place::new();
     let memory = Memory::mount(&place.folder("memory"), 4096);
     memory.make_read_only();
@@ -202,9 +200,7 @@ fn selfcheck_reports_missing_and_read_only_targets() {
 #[cfg(target_os = "linux")]
 #[test]
 fn selfcheck_of_a_hung_share_ends_within_a_minute() {
-    if !in_own_mounts(selfcheck_of_a_hung_share_ends_within_a_minute) {
-        return;
-    }
+    only_in_own_mounts!(selfcheck_of_a_hung_share_ends_within_a_minute);
     let place = Place::new();
     let (stuck, local) = (place.folder("mount"), place.folder("local"));
     let fuse = Fuse::mount(&stuck);
@@ -245,9 +241,7 @@ fn answers_before_hang(rows: &[Value], operation: &str) -> usize {
 #[cfg(target_os = "linux")]
 #[test]
 fn selfcheck_keeps_the_answers_before_a_hang() {
-    if !in_own_mounts(selfcheck_keeps_the_answers_before_a_hang) {
-        return;
-    }
+    only_in_own_mounts!(selfcheck_keeps_the_answers_before_a_hang);
     let place = Place::new();
     let stuck = place.folder("mount");
     let fuse = Fuse::with_stuck_writes(&stuck);

@@ -328,9 +328,7 @@ fn purge_lists_unreachable_data_and_keeps_foreign_files() {
 #[test]
 fn purge_recognizes_an_unmounted_share() {
     use crate::fuse::{Disk, hang::Fuse};
-    if !crate::support::mounts::in_own_mounts(purge_recognizes_an_unmounted_share) {
-        return;
-    }
+    crate::support::mounts::only_in_own_mounts!(purge_recognizes_an_unmounted_share);
     let (place, disk) = (ready(), Disk::new());
     let at = place.folder("at");
     let fuse = Fuse::of(&disk, &at);

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use crate::machines::{Findings, note, text};
+use crate::machines::simulated::Simulation;
+use crate::machines::{Findings, text};
 use serde_json::Value;
 
 /// One-way delays of the network.
@@ -75,24 +75,9 @@ fn replays_take_as_long_as_the_programs() {
 }
 
 fn measure(delay: &str, export: &Path) -> String {
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab");
-    let output = Command::new("bash")
-        .arg(lab.join("simulated.sh"))
-        .args(["run", "env", &format!("EXPORT={}", export.display())])
-        .arg(format!("LONGHAUL={}", env!("CARGO_BIN_EXE_longhaul")))
-        .args(["bash", &format!("/host{}", lab.join("record.sh").display()), delay, &PROGRAMS.join("+")])
-        .env(
-            "LAB_SHARE",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target folder"),
-        )
-        .env("SIMULATED_MOUNTS", "local smb3 nfs3 nfs4")
-        .env("SIMULATED_MEM", "3G")
-        .env("SIMULATED_START", "2026-03-02T08:00:00Z")
-        .env("SIMULATED_TIMEOUT", "3600")
-        .stdin(Stdio::null())
-        .output()
-        .expect("bash starts");
-    note(&format!("{delay}: {}", text(&output)));
+    let arguments = [delay, &PROGRAMS.join("+")];
+    let (script, mounts) = ("record.sh", "local smb3 nfs3 nfs4");
+    let output = Simulation { script, arguments: &arguments, mounts, export, limit_seconds: 3600 }.run();
     assert!(output.status.success(), "{delay}: {}", text(&output));
     text(&output)
 }

@@ -6,11 +6,12 @@
 //! wire. A round trip is one change from sent to received packets, as seen by the client.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use crate::machines::{Findings, note, text};
+use crate::machines::simulated::{Simulation, script};
+use crate::machines::{Findings, text};
 use longhaul_model::Timestamp;
 use serde_json::Value;
 
@@ -79,10 +80,6 @@ fn each_figure_rises_by_the_round_trips_of_its_calls() {
     assert!(findings.wrong.is_empty(), "{}", findings.wrong.join("\n"));
 }
 
-fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab").join(name)
-}
-
 fn assert_can_simulate() {
     let output = Command::new("bash").arg(script("simulated.sh")).arg("check").output().unwrap();
     assert!(output.status.success(), "simulated.sh check: {}", text(&output));
@@ -90,27 +87,11 @@ fn assert_can_simulate() {
 
 /// Runs the measurements of one share at all delays in a simulated machine.
 fn measure(share: &str, export: &Path) {
-    let inside = format!("/host{}", script("truth.sh").display());
     let delays = DELAYS.map(|(delay, _)| delay).join("+");
-    let output = Command::new("bash")
-        .arg(script("simulated.sh"))
-        .args(["run", "env", &format!("EXPORT={}", export.display())])
-        .arg(format!("LONGHAUL={}", env!("CARGO_BIN_EXE_longhaul")))
-        .arg(format!("LONGHAULD={}", env!("CARGO_BIN_EXE_longhauld")))
-        .args(["bash", &inside, share, &delays])
-        .env(
-            "LAB_SHARE",
-            Path::new(env!("CARGO_TARGET_TMPDIR"))
-                .parent()
-                .expect("the scratch folder lies in the target folder"),
-        )
-        .env("SIMULATED_MOUNTS", share)
-        .env("SIMULATED_START", "2026-03-02T08:00:00Z")
-        .env("SIMULATED_TIMEOUT", "1500")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    note(&format!("{share}: {}", text(&output)));
+    let arguments = [share, &delays];
+    let script = "truth.sh";
+    let output =
+        Simulation { script, arguments: &arguments, mounts: share, export, limit_seconds: 1500 }.run();
     assert_ne!(output.status.code(), Some(CANNOT_START), "{share}: the programs do not start in the machine");
     assert!(output.status.success(), "{share}: {}", text(&output));
 }

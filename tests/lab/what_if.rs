@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use crate::machines::simulated::Simulation;
 use crate::machines::{Findings, note, text};
 use longhaul_store::Reader;
 use serde_json::Value;
@@ -92,27 +93,12 @@ fn name((delay, megabits): Network) -> String {
 }
 
 fn measure(share: &str, export: &Path) {
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab");
-    let inside = format!("/host{}", lab.join("what_if.sh").display());
     let list =
         |networks: &[Network]| networks.iter().map(|network| name(*network)).collect::<Vec<_>>().join("+");
-    let output = Command::new("bash")
-        .arg(lab.join("simulated.sh"))
-        .args(["run", "env", &format!("EXPORT={}", export.display())])
-        .arg(format!("LONGHAUL={}", env!("CARGO_BIN_EXE_longhaul")))
-        .args(["bash", &inside, share, &list(&FITTED.repeat(3)), &list(&TRIED)])
-        .env(
-            "LAB_SHARE",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target folder"),
-        )
-        .env("SIMULATED_MOUNTS", share)
-        .env("SIMULATED_MEM", "3G")
-        .env("SIMULATED_START", "2026-03-02T08:00:00Z")
-        .env("SIMULATED_TIMEOUT", "3600")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    note(&format!("{share}: {}", text(&output)));
+    let arguments = [share, &list(&FITTED.repeat(3)), &list(&TRIED)];
+    let script = "what_if.sh";
+    let output =
+        Simulation { script, arguments: &arguments, mounts: share, export, limit_seconds: 3600 }.run();
     assert!(output.status.success(), "{share}: {}", text(&output));
 }
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_launchd::OUTPUT_FILES;
 use longhaul_measure::inventory::{Inventory, NotRemoved, NotRemovedReason, Ownership};
-use longhaul_measure::local_folder;
-use longhaul_measure::platform;
+use longhaul_measure::{local_folder, platform};
 use longhaul_model::TargetName;
 use longhaul_service::config::Config;
 use longhaul_service::{own_files, paths, recordings};

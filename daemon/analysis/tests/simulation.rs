@@ -10,9 +10,7 @@ use longhaul_analysis::simulation::{
 };
 use longhaul_analysis::stats::{DaySeries, DiscordantEpisodes, RoundSeries, best_split};
 use longhaul_analysis::summary::{Comparison, MIN_VERDICT_DAYS, Verdict};
-use longhaul_model::History;
-use longhaul_model::TASKS;
-use longhaul_model::median;
+use longhaul_model::{History, TASKS, median};
 
 /// Number of replicates of tests with daily intervals only.
 const REPLICATES: u64 = 600;

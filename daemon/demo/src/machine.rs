@@ -137,20 +137,12 @@ impl MadeUpMachine {
     }
 
     fn new_round(&self, spec: &MachineSpec) -> NewRound {
-        let planned = |workload: &str| {
-            let of_target =
-                |target: &Target| PlannedRun { target: target.name.clone(), workload: workload.to_owned() };
-            self.targets.iter().map(of_target).collect::<Vec<_>>()
-        };
         let link = NetworkLink { kind: LinkKind::Wired, megabits: Some(1000), ..NetworkLink::default() };
         NewRound {
-            started: BEGIN,
             utc_offset_seconds: 3600,
-            seed: spec.seed,
-            scale: Scale::Standard,
-            planned: TASKS.iter().flat_map(|task| planned(task)).collect(),
-            scheduled: None,
+            planned: PlannedRun::each(TASKS, self.targets.iter().map(|target| &target.name)),
             before: Some(MachineSnapshot { link: Some(link), ..MachineSnapshot::default() }),
+            ..NewRound::new(BEGIN, spec.seed, Scale::Standard)
         }
     }
 
@@ -203,24 +195,17 @@ fn run(spec: &MachineSpec, noise: &Noise, kind: RunKind) -> Run {
     };
     let seconds: f64 = phases.iter().map(|phase| phase.seconds).sum();
     Run {
-        round: 0,
-        slot: 0,
-        target: "a".parse().expect("a letter is a name"),
-        protocol: None,
-        workload: kind.task.to_owned(),
         scale: Scale::Standard,
         outcome: if is_hung { Outcome::Hung } else { Outcome::Ok },
-        started_us: BEGIN,
         utc_offset_seconds: 3600,
         seconds: if is_hung { 300.0 } else { seconds + 0.02 },
         phases,
-        failure: None,
-        facts: Default::default(),
         conditions: Conditions {
             system: Some("macOS 26.1".to_owned()),
             round_trip_us: Some(round_trip_us as u64),
             ..Conditions::default()
         },
+        ..Run::new(0, "a".parse().expect("a letter is a name"), kind.task, BEGIN)
     }
 }
 

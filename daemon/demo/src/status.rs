@@ -5,9 +5,7 @@ use std::path::Path;
 use longhaul_measure::platform;
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{Protocol, Role};
-use longhaul_service::status::{
-    DatabaseStatus, ExportStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
-};
+use longhaul_service::status::{DatabaseStatus, LastRound, ProbeState, Status, TargetState, TargetStatus};
 use longhaul_store::{Reader, RoundCounts, RoundEnd, StoredRound};
 
 /// Returns the status of a service with this database, which need not exist.
@@ -16,27 +14,17 @@ pub fn status(database: &Path) -> Status {
     let stored = Reader::open(database).and_then(|reader| reader.rounds()).unwrap_or_default();
     let mut rounds = RoundCounts::default();
     stored.iter().for_each(|round| rounds.add(round.end.as_ref().map(|end| end.status), 1));
+    let file = DatabaseStatus { path: database.to_owned(), bytes: Some(123_456_789) };
     Status {
-        schema: 1,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         started_us: now - 3 * DAY,
-        now_us: now,
-        state: State::Waiting,
-        problems: vec![],
         targets: ["local", "smb", "nfs", "afp"].map(target).to_vec(),
-        stalls: vec![],
         rounds,
         last_round: stored.last().and_then(last_round),
         next_round_us: Some(now + HOUR / 3),
         slices: 4,
-        design: None,
-        database: DatabaseStatus { path: database.to_owned(), bytes: Some(123_456_789) },
-        config: None,
-        log_level: "info".to_owned(),
-        telemetry: ExportStatus::default(),
-        notify: Default::default(),
-        fleet_export: None,
+        ..Status::new(file, now)
     }
 }
 

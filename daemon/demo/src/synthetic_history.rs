@@ -4,15 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::ensure;
-use longhaul_model::Histogram;
-use longhaul_model::TASKS;
-use longhaul_model::Task;
 use longhaul_model::draw::{draw, draw_below, shuffled_indices};
 use longhaul_model::time::{DAY, HOUR, SECOND};
 use longhaul_model::{
     CacheState, ColdMethod, Conditions, CounterScope, CounterSource, DataAge, Event, Failure, Figure,
-    Operation, OperationStats, Outcome, Phase, Protocol, Role, RoundStatus, Run, Scale, Target, Timestamp,
-    Unit, VerifiedData, WaitMetric, WireTraffic,
+    Histogram, Operation, OperationStats, Outcome, Phase, Protocol, Role, RoundStatus, Run, Scale, TASKS,
+    Target, Task, Timestamp, Unit, VerifiedData, WaitMetric, WireTraffic,
 };
 use longhaul_store::{Bulk, NewRound, PlannedRun, RoundEnd, Store};
 use serde_json::json;
@@ -110,21 +107,12 @@ impl HistoryGenerator {
     }
 
     fn new_round(&self, started: Timestamp, index: u64) -> NewRound {
-        let cells = TASKS.iter().take(TASK_COUNT).flat_map(|workload| {
-            let planned = |target: &Target| PlannedRun {
-                target: target.name.clone(),
-                workload: workload.name().to_owned(),
-            };
-            self.targets.iter().map(planned)
-        });
+        let tasks = TASKS.iter().take(TASK_COUNT).map(|task| task.name());
         NewRound {
-            started,
             utc_offset_seconds: UTC_OFFSET_SECONDS,
-            seed: draw(SEED, 0, index),
-            scale: Scale::Standard,
-            planned: cells.collect(),
+            planned: PlannedRun::each(tasks, self.targets.iter().map(|target| &target.name)),
             scheduled: Some(started),
-            before: None,
+            ..NewRound::new(started, draw(SEED, 0, index), Scale::Standard)
         }
     }
 
@@ -257,20 +245,11 @@ fn typical_seconds(metric: &str) -> f64 {
 /// Returns a complete phase without operations. Its duration in seconds is the value of its figure.
 pub fn phase(name: &str, cache: CacheState, figure: Figure) -> Phase {
     Phase {
-        name: name.to_owned(),
-        cache,
         cold_by: (cache == CacheState::Cold).then_some(ColdMethod::RotatedSlice),
-        began_us: None,
         seconds: figure.value,
         bytes_read: 150_000_000,
-        bytes_written: 0,
-        complete: true,
         figures: vec![figure],
-        operations: vec![],
-        calls: vec![],
-        wire: None,
-        request_times: None,
-        verified: vec![],
+        ..Phase::new(name, cache)
     }
 }
 

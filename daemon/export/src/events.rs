@@ -1,8 +1,7 @@
 //! Exports the event log.
 
 use longhaul_analysis::summary::anonymize;
-use longhaul_model::Event;
-use longhaul_model::History;
+use longhaul_model::{Event, History};
 
 use crate::table::{Cell, Column, Kind, timestamp_cell};
 use crate::write::Output;

@@ -22,9 +22,8 @@ use crate::workloads::folder_index::build::{BUILD_THREADS, make_chunk};
 use crate::workloads::folder_index::tree_walk::{self, EntryDetail, WalkOptions};
 use crate::workloads::incremental_backup::{copy_tree, source};
 use crate::workloads::photo_batch::{Album, MEAN_PHOTO_BYTES, make_photos};
-use longhaul_model::FreeSpaceReserve;
 use longhaul_model::draw::draw_below;
-use longhaul_model::median;
+use longhaul_model::{FreeSpaceReserve, median};
 
 /// Size of one random read in bytes.
 pub const RANDOM_BYTES: u64 = 4096;

@@ -8,10 +8,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::inventory::{Inventory, NotRemoved, Ownership};
-use crate::platform;
-use crate::private_files;
 use crate::workloads::Workload;
 use crate::workloads::incremental_backup::IncrementalBackup;
+use crate::{platform, private_files};
 use longhaul_model::TargetName;
 
 /// Name of the only workload that keeps files on the local disk.

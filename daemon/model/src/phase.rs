@@ -148,6 +148,27 @@ pub struct Phase {
 }
 
 impl Phase {
+    /// Returns a complete phase with this name and cache state in which nothing was measured: all numbers are 0, all lists
+    /// empty, all options `None`.
+    pub fn new(name: impl Into<String>, cache: CacheState) -> Self {
+        Self {
+            name: name.into(),
+            cache,
+            cold_by: None,
+            began_us: None,
+            seconds: 0.0,
+            bytes_read: 0,
+            bytes_written: 0,
+            complete: true,
+            figures: vec![],
+            operations: vec![],
+            calls: vec![],
+            wire: None,
+            request_times: None,
+            verified: vec![],
+        }
+    }
+
     /// Returns the origin of the phase's data. If the phase read files, the bytes decide. If it only
     /// requested names and attributes, one response may hold many of them: then the number of requests can
     /// only prove that no request was needed.
@@ -219,20 +240,12 @@ mod tests {
         let mut latency = Histogram::default();
         (0..1000).for_each(|_| latency.record(1000));
         Phase {
-            name: "read".into(),
-            cache: CacheState::Cold,
             cold_by: Some(ColdMethod::Evicted),
-            began_us: None,
             seconds: 1.0,
             bytes_read,
-            bytes_written: 0,
-            complete: true,
-            figures: vec![],
             operations: vec![OperationStats { operation: Operation::Getattr, latency, errors: 0 }],
-            calls: vec![],
             wire,
-            request_times: None,
-            verified: vec![],
+            ..Phase::new("read", CacheState::Cold)
         }
     }
 

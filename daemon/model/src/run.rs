@@ -118,6 +118,27 @@ impl Run {
     /// Name of the fact that holds the recording which the run replayed.
     pub const RECORDING_FACT: &str = "recording";
 
+    /// Returns an `ok` run of the scale `quick` that took no time and has no phases: the first one of its round, where local
+    /// time is UTC, on a target whose protocol is unknown.
+    pub fn new(round: i64, target: TargetName, workload: impl Into<String>, started: Timestamp) -> Self {
+        Self {
+            round,
+            slot: 0,
+            target,
+            protocol: None,
+            workload: workload.into(),
+            scale: Scale::Quick,
+            outcome: Outcome::Ok,
+            started_us: started,
+            utc_offset_seconds: 0,
+            seconds: 0.0,
+            phases: vec![],
+            failure: None,
+            facts: BTreeMap::new(),
+            conditions: Conditions::default(),
+        }
+    }
+
     /// Returns whether the run processed only one slice of a heavy preset. Its figures are not those of the
     /// whole preset.
     pub fn is_partial(&self) -> bool {

@@ -65,6 +65,35 @@ pub struct Status {
     pub fleet_export: Option<FleetExportStatus>,
 }
 
+impl Status {
+    /// Returns the status of a service that started at `now`, waits, and has no targets. `version` is empty, and `pid` and
+    /// `slices` are 0, until the caller sets them.
+    pub fn new(database: DatabaseStatus, now: Timestamp) -> Self {
+        Self {
+            schema: 1,
+            version: String::new(),
+            pid: 0,
+            started_us: now,
+            now_us: now,
+            state: State::Waiting,
+            problems: vec![],
+            targets: vec![],
+            stalls: vec![],
+            rounds: RoundCounts::default(),
+            last_round: None,
+            next_round_us: None,
+            slices: 0,
+            design: None,
+            database,
+            config: None,
+            log_level: "info".to_owned(),
+            telemetry: ExportStatus::default(),
+            notify: NotifyStatus::default(),
+            fleet_export: None,
+        }
+    }
+}
+
 /// The state of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", tag = "name")]

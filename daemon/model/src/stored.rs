@@ -18,6 +18,19 @@ pub struct PlannedRun {
     pub workload: String,
 }
 
+impl PlannedRun {
+    /// Returns every workload on every target: all targets of the first workload, then those of the next.
+    pub fn each<'a>(
+        workloads: impl IntoIterator<Item: Into<String>>,
+        targets: impl Iterator<Item = &'a TargetName> + Clone,
+    ) -> Vec<Self> {
+        let on_targets = |workload: String| {
+            targets.clone().map(move |target| Self { target: target.clone(), workload: workload.clone() })
+        };
+        workloads.into_iter().map(Into::into).flat_map(on_targets).collect()
+    }
+}
+
 /// The data of a round that are known at its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRound {
@@ -35,6 +48,13 @@ pub struct NewRound {
     pub scheduled: Option<Timestamp>,
     /// State of the machine just before the round. `None`: not recorded.
     pub before: Option<MachineSnapshot>,
+}
+
+impl NewRound {
+    /// Returns a round that a user started where local time is UTC, without planned runs or a state of the machine.
+    pub fn new(started: Timestamp, seed: u64, scale: Scale) -> Self {
+        Self { started, utc_offset_seconds: 0, seed, scale, planned: vec![], scheduled: None, before: None }
+    }
 }
 
 /// The data that are stored when a round ends.

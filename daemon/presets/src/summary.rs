@@ -6,8 +6,7 @@ use serde::Serialize;
 use crate::profile::{PrintedFigure, Profile};
 use crate::published::published_figures;
 use longhaul_analysis::stats::Steadiness;
-use longhaul_model::{CacheState, Operation, Outcome, Phase, Run};
-use longhaul_model::{Histogram, median};
+use longhaul_model::{CacheState, Histogram, Operation, Outcome, Phase, Run, median};
 
 /// Version of the JSON form of [`PresetSummary`].
 const SCHEMA: u32 = 1;

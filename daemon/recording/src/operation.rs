@@ -4,6 +4,7 @@ use std::num::NonZeroU8;
 
 use longhaul_model::Operation;
 use serde::{Deserialize, Serialize};
+use strum::{EnumDiscriminants, VariantArray};
 
 use crate::PowerOfTwo;
 
@@ -72,8 +73,14 @@ impl RecordedOperation {
     }
 }
 
-/// Work that a program asked a file system for. Lengths and offsets are in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Work that a program asked a file system for. Lengths and offsets are in bytes. Recordings store variants by number: new ones
+/// go last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, EnumDiscriminants)]
+#[strum_discriminants(
+    name(ActionKind),
+    vis(pub(crate)),
+    doc = "Kind of an action; its number is the one that recordings store."
+)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "members say what their fields are")]
 pub enum Action {
@@ -87,21 +94,14 @@ pub enum Action {
     Read { handle: HandleNumber, offset: u64, length: u64, read: u64 },
     /// Writes bytes; `length` is what was written.
     Write { handle: HandleNumber, offset: u64, length: u64 },
-    /// Copies bytes from one open file to another without moving them through the program (`copy_file_range`).
-    Copy(Copying),
     /// Writes data to stable storage.
     Sync { handle: HandleNumber },
     /// Reads attributes by path (`stat`, `access`).
     Attributes { node: NodeNumber },
-    /// Reads attributes by path without the time of the last access (`statx`, as `ls` does): a client that has just listed a folder
-    /// over NFS then asks the server nothing.
-    AttributesButAccessTime { node: NodeNumber },
     /// Reads attributes of an open file (`fstat`).
     HandleAttributes { handle: HandleNumber },
     /// Sets mode, owner or times.
     SetAttributes { node: NodeNumber },
-    /// Sets mode, owner or times of an open file.
-    SetHandleAttributes { handle: HandleNumber },
     /// Sets the length of a file.
     SetLength { node: NodeNumber, length: u64 },
     /// Reads or lists extended attributes.
@@ -126,6 +126,13 @@ pub enum Action {
     RemoveFolder { node: NodeNumber },
     /// Asks for the free space.
     FreeSpace { node: NodeNumber },
+    /// Copies bytes from one open file to another without moving them through the program (`copy_file_range`).
+    Copy(Copying),
+    /// Reads attributes by path without the time of the last access (`statx`, as `ls` does): a client that has just listed a folder
+    /// over NFS then asks the server nothing.
+    AttributesButAccessTime { node: NodeNumber },
+    /// Sets mode, owner or times of an open file.
+    SetHandleAttributes { handle: HandleNumber },
 }
 
 /// Copy of a part of an open file to another open file. A length of 0 is the answer at the end of the first file. A copy that
@@ -157,8 +164,8 @@ pub struct OpenMode {
     pub folder: bool,
 }
 
-/// Access that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Access that was asked for. Recordings store variants by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
     /// Reading.
@@ -171,8 +178,8 @@ pub enum Access {
     Place,
 }
 
-/// Creation of a file when it is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Creation of a file when it is opened. Recordings store variants by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 pub enum CreateMode {
     /// It must exist.
@@ -183,8 +190,8 @@ pub enum CreateMode {
     Exclusive,
 }
 
-/// Answer of the file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Answer of the file system. Recordings store variants by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActionResult {
     /// It was done.

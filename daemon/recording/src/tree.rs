@@ -1,6 +1,7 @@
 //! The recorded folder as a tree of numbered nodes, without names.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::NodeNumber;
 
@@ -60,8 +61,11 @@ impl PowerOfTwo {
     }
 }
 
-/// Kind of file, by the extension of its name. Programs treat files of one kind alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+/// Kind of file, by the extension of its name. Programs treat files of one kind alike. Recordings store variants by number: new
+/// ones go last.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
     /// None of the others, or no extension.

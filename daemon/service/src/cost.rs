@@ -1,8 +1,7 @@
 //! Estimates the cost of a plan: bytes, time, and weeks until a difference can be detected. Pure.
 
-use longhaul_model::median;
 use longhaul_model::time::DAY;
-use longhaul_model::{Outcome, Run, Scale};
+use longhaul_model::{Outcome, Run, Scale, median};
 use longhaul_presets::preset;
 use longhaul_presets::profile::Profile;
 
@@ -282,10 +281,7 @@ fn interpolate(x: f64, low: Point, high: Point) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use longhaul_model::STANDARD_TASKS;
-    use longhaul_model::{CacheState, Conditions, Phase};
+    use longhaul_model::{CacheState, Phase, STANDARD_TASKS, Timestamp};
 
     use super::*;
 
@@ -342,36 +338,16 @@ mod tests {
 
     fn run(workload: &str, bytes: u64, outcome: Outcome) -> Run {
         let phase = Phase {
-            name: "cold".to_owned(),
-            cache: CacheState::Cold,
-            cold_by: None,
-            began_us: None,
             seconds: 3.0,
-            complete: true,
             bytes_read: bytes,
             bytes_written: 1,
-            operations: vec![],
-            figures: vec![],
-            calls: vec![],
-            wire: None,
-            request_times: None,
-            verified: vec![],
+            ..Phase::new("cold", CacheState::Cold)
         };
         Run {
-            round: 1,
-            slot: 0,
-            target: "nas".parse().unwrap(),
-            protocol: None,
-            workload: workload.to_owned(),
-            scale: Scale::Quick,
             outcome,
-            started_us: longhaul_model::Timestamp::UNIX_EPOCH,
-            utc_offset_seconds: 0,
             seconds: 5.0,
             phases: vec![phase],
-            failure: None,
-            facts: BTreeMap::new(),
-            conditions: Conditions::default(),
+            ..Run::new(1, "nas".parse().unwrap(), workload, Timestamp::UNIX_EPOCH)
         }
     }
 

@@ -212,19 +212,13 @@ impl RoundRunner<'_> {
 
     fn new_round(&self, spec: &RoundSpec, workers: &[&mut Worker]) -> NewRound {
         let now = self.clock.now();
-        let planned = self.tasks.workloads.iter().flat_map(|workload| {
-            let planned = |worker: &&mut Worker| PlannedRun {
-                target: worker.target().name.clone(),
-                workload: workload.clone(),
-            };
-            workers.iter().map(planned)
-        });
+        let targets = workers.iter().map(|worker| &worker.target().name);
         NewRound {
             started: now.wall,
             utc_offset_seconds: now.utc_offset_seconds,
             seed: spec.machine_seed,
             scale: self.tasks.scale,
-            planned: planned.collect(),
+            planned: PlannedRun::each(&self.tasks.workloads, targets),
             scheduled: spec.scheduled,
             before: spec.before.clone(),
         }

@@ -4,9 +4,8 @@ use longhaul_model::{Event, Run, Target};
 use rusqlite::{Transaction, TransactionBehavior};
 
 use crate::error::{Fault, Result};
-use crate::events;
-use crate::insert;
 use crate::store::Store;
+use crate::{events, insert};
 use longhaul_model::stored::{NewRound, RoundEnd};
 
 /// Inserts rounds, runs and events in one transaction, without an fsync for each of them.

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longhaul_model::{
-    AnalysisSettings, EpochRecord, History, RecordedDay, RoundRecord, RunRecord, TargetRecord, Timestamp,
+    AnalysisSettings, EpochRecord, History, MetricTimes, Outcome, Protocol, RecordedDay, Role, RoundRecord,
+    RoundStatus, Run, RunRecord, Scale, TASKS, TargetRecord, Timestamp, WaitMetric, YOUR_DAY,
 };
-use longhaul_model::{MetricTimes, Outcome, Protocol, Role, RoundStatus, Run, Scale, WaitMetric};
-use longhaul_model::{TASKS, YOUR_DAY};
 use rusqlite::{Connection, Row};
 use serde_json::{Map, Value};
 

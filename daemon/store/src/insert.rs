@@ -10,11 +10,10 @@ use longhaul_model::{
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
 use crate::checks::verified;
-use crate::epochs;
 use crate::error::Fault;
 use crate::path_value::path_value;
 use crate::wire::EnumName;
-use crate::{history, request_times};
+use crate::{epochs, history, request_times};
 use longhaul_model::stored::{NewRound, RoundEnd};
 
 /// Values that the store assigns to a run when it is inserted.

@@ -8,17 +8,12 @@ use longhaul_model::{History, Reread, Role, RoundStatus, Scale, Target, Timestam
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
 
-use crate::calls;
 use crate::epochs::Fingerprint;
 use crate::error::{Error, Fault, Result};
-use crate::events;
-use crate::history;
 use crate::migrations::{self, FileOrigin, SCHEMA_VERSION};
-use crate::operations;
 use crate::rows::{TableRow, query_all};
-use crate::runs;
 use crate::store::{BUSY_TIMEOUT, origin_error, read_machine_id, wal_path};
-use crate::wire;
+use crate::{calls, events, history, operations, runs, wire};
 use longhaul_model::stored::{
     NewRound, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent, StoredOperation, StoredRound,
     StoredRun, StoredTarget,

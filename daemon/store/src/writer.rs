@@ -14,11 +14,10 @@ use parking_lot::RwLock;
 use rusqlite::{Transaction, TransactionBehavior};
 
 use crate::error::{Error, Fault, Result};
-use crate::events;
-use crate::insert;
 use crate::path_value::path_value;
 use crate::samples::{self, Samples};
 use crate::store::{Store, check_pages, create_private};
+use crate::{events, insert};
 
 type Job = Box<dyn FnOnce(&mut Store) + Send>;
 

@@ -46,274 +46,58 @@ pub enum Source {
     CurrentState(fn(&CurrentState) -> Observations),
 }
 
-/// All instruments. Their index in this table identifies them elsewhere.
-pub const INSTRUMENTS: &[Instrument] = &[
-    Instrument {
-        name: "longhaul.file.operation.duration",
-        unit: "us",
-        help: "Duration of file operations, including failed ones.",
-        kind: Kind::Histogram,
-        source: Source::Run(observations::durations),
-    },
-    Instrument {
-        name: "longhaul.file.operation.errors",
-        unit: "{error}",
-        help: "Failed file operations.",
-        kind: Kind::Counter,
-        source: Source::Run(observations::errors),
-    },
-    Instrument {
-        name: "longhaul.file.io",
-        unit: "By",
-        help: "Bytes read and written by file operations.",
-        kind: Kind::Counter,
-        source: Source::Run(observations::bytes),
-    },
-    Instrument {
-        name: "longhaul.runs",
-        unit: "{run}",
-        help: "Runs by outcome.",
-        kind: Kind::Counter,
-        source: Source::Run(observations::runs),
-    },
-    Instrument {
-        name: "longhaul.workload.duration",
-        unit: "s",
-        help: "Duration of the latest successful run.",
-        kind: Kind::Gauge,
-        source: Source::Run(observations::duration),
-    },
-    Instrument {
-        name: "longhaul.figure.time",
-        unit: "s",
-        help: "Times measured by the latest run.",
-        kind: Kind::Gauge,
-        source: Source::Run(|run| observations::figures(run, Unit::Seconds)),
-    },
-    Instrument {
-        name: "longhaul.figure.throughput",
-        unit: "By/s",
-        help: "Throughput measured by the latest run.",
-        kind: Kind::Gauge,
-        source: Source::Run(|run| observations::figures(run, Unit::BytesPerSecond)),
-    },
-    Instrument {
-        name: "longhaul.figure.rate",
-        unit: "1/s",
-        help: "Rates per second measured by the latest run, such as files per second.",
-        kind: Kind::Gauge,
-        source: Source::Run(|run| observations::figures(run, Unit::PerSecond)),
-    },
-    Instrument {
-        name: "longhaul.figure.count",
-        unit: "{item}",
-        help: "Counts measured by the latest run.",
-        kind: Kind::Gauge,
-        source: Source::Run(|run| observations::figures(run, Unit::Count)),
-    },
-    Instrument {
-        name: "longhaul.figure.share",
-        unit: "1",
-        help: "Shares from 0 to 1 measured by the latest run.",
-        kind: Kind::Gauge,
-        source: Source::Run(|run| observations::figures(run, Unit::Share)),
-    },
-    Instrument {
-        name: "longhaul.target.available",
-        unit: "{target}",
-        help: "1 if the latest run reached the target, 0 if the target was unavailable or hung.",
-        kind: Kind::Gauge,
-        source: Source::Run(observations::availability),
-    },
-    Instrument {
-        name: "system.filesystem.usage",
-        unit: "By",
-        help: "Free bytes on the target at the start of the latest run.",
-        kind: Kind::Gauge,
-        source: Source::Run(observations::free_bytes),
-    },
-    Instrument {
-        name: "longhaul.rounds",
-        unit: "{round}",
-        help: "Started rounds by status.",
-        kind: Kind::Counter,
-        source: Source::Round(observations::rounds),
-    },
-    Instrument {
-        name: "longhaul.round.end_time",
-        unit: "s",
-        help: "End of the latest round, in seconds since 1970 UTC.",
-        kind: Kind::Gauge,
-        source: Source::Round(observations::round_end_time),
-    },
-    Instrument {
-        name: "longhaul.probe.duration",
-        unit: "us",
-        help: "Latency of probe requests, measured from the scheduled time to the response.",
-        kind: Kind::Histogram,
-        source: Source::Step(observations::probe_latency),
-    },
-    Instrument {
-        name: "longhaul.probe.errors",
-        unit: "{error}",
-        help: "Probe requests that failed with an error.",
-        kind: Kind::Counter,
-        source: Source::Step(observations::probe_errors),
-    },
-    Instrument {
-        name: "longhaul.probe.timeouts",
-        unit: "{request}",
-        help: "Probe requests without a response within 30 seconds.",
-        kind: Kind::Counter,
-        source: Source::Step(observations::probe_timeouts),
-    },
-    Instrument {
-        name: "longhaul.probe.processor_time",
-        unit: "us",
-        help: "CPU time used by the latency probes.",
-        kind: Kind::Counter,
-        source: Source::Step(observations::probe_cpu_time),
-    },
-    Instrument {
-        name: "longhaul.share.io",
-        unit: "By",
-        help: "Bytes transferred over the network or to the disk, by direction and origin (user or longhaul).",
-        kind: Kind::Counter,
-        source: Source::Step(observations::traffic_bytes),
-    },
-    Instrument {
-        name: "longhaul.share.io.peak",
-        unit: "By/s",
-        help: "Peak throughput in the sampled step, in bytes per second.",
-        kind: Kind::Gauge,
-        source: Source::Step(observations::peak_throughput),
-    },
-    Instrument {
-        name: "longhaul.share.requests",
-        unit: "{request}",
-        help: "Requests sent to the server.",
-        kind: Kind::Counter,
-        source: Source::Step(observations::requests),
-    },
-    Instrument {
-        name: "longhaul.share.retransmits",
-        unit: "{retransmission}",
-        help: "Retransmitted requests or TCP segments.",
-        kind: Kind::Counter,
-        source: Source::Step(observations::retransmits),
-    },
-    Instrument {
-        name: "longhaul.share.reconnects",
-        unit: "{connection}",
-        help: "Reconnects to the server.",
-        kind: Kind::Counter,
-        source: Source::Step(observations::reconnects),
-    },
-    Instrument {
-        name: "longhaul.share.tcp.rtt",
-        unit: "us",
-        help: "Smoothed TCP round-trip time to the server, the maximum over the connections.",
-        kind: Kind::Gauge,
-        source: Source::Step(observations::tcp_round_trip),
-    },
-    Instrument {
-        name: "longhaul.stalls",
-        unit: "{stall}",
-        help: "Stalls that started: periods in which an operation waited for more than a second or failed.",
-        kind: Kind::Counter,
-        source: Source::Step(observations::stalls),
-    },
-    Instrument {
-        name: "longhaul.stall.duration",
-        unit: "us",
-        help: "Duration of stalls that have ended.",
-        kind: Kind::Histogram,
-        source: Source::Step(observations::stall_time),
-    },
-    Instrument {
-        name: "system.cpu.utilization",
-        unit: "1",
-        help: "CPU utilization over all processors, from 0 to 1.",
-        kind: Kind::Gauge,
-        source: Source::Step(observations::cpu_utilization),
-    },
-    Instrument {
-        name: "longhaul.machine.memory.available",
-        unit: "By",
-        help: "Lowest available memory in the sampled step, in bytes.",
-        kind: Kind::Gauge,
-        source: Source::Step(observations::available_memory),
-    },
-    Instrument {
-        name: "longhaul.target.stuck.duration",
-        unit: "s",
-        help: "Time for which a call on the target has been stuck; 0 if no call is stuck.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(|now| {
-            observations::per_target(now, |target| Some(target.stuck_seconds))
-        }),
-    },
-    Instrument {
-        name: "longhaul.budget.used",
-        unit: "By",
-        help: "Bytes read and written on the target in the last 24 hours.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(|now| {
-            observations::per_target(now, |target| Some(target.bytes_used as f64))
-        }),
-    },
-    Instrument {
-        name: "longhaul.budget.limit",
-        unit: "By",
-        help: "Maximum number of bytes that may be read and written on the target in 24 hours.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(|now| {
-            observations::per_target(now, |target| Some(target.bytes_allowed? as f64))
-        }),
-    },
-    Instrument {
-        name: "longhaul.schedule.rounds",
-        unit: "{round}",
-        help: "Scheduled rounds so far by status, including skipped ones.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(observations::scheduled_rounds),
-    },
-    Instrument {
-        name: "longhaul.freshness.changes",
-        unit: "{change}",
-        help: "Changes made elsewhere in the last 28 days by kind and visibility.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(observations::freshness_changes),
-    },
-    Instrument {
-        name: "longhaul.integrity.verified",
-        unit: "By",
-        help: "Bytes read back and compared with what was written so far.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(observations::verified_bytes),
-    },
-    Instrument {
-        name: "longhaul.integrity.mismatches",
-        unit: "{range}",
-        help: "Ranges of files that differed from what was written so far.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(observations::mismatches),
-    },
-    Instrument {
-        name: "longhaul.fidelity.properties",
-        unit: "{property}",
-        help: "Properties of files by the result of the last check.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(observations::fidelity_properties),
-    },
-    Instrument {
-        name: "longhaul.telemetry.items",
-        unit: "{item}",
-        help: "Rounds and five-minute steps of samples by delivery status.",
-        kind: Kind::Gauge,
-        source: Source::CurrentState(observations::outbox_items),
-    },
-];
+macro_rules! instruments {
+    ($($name:literal, $unit:literal, $kind:ident, $source:ident($observe:expr), $help:literal;)*) => {
+        /// All instruments. Their index in this table identifies them elsewhere.
+        pub const INSTRUMENTS: &[Instrument] = &[$(Instrument {
+            name: $name,
+            unit: $unit,
+            help: $help,
+            kind: Kind::$kind,
+            source: Source::$source($observe),
+        }),*];
+    };
+}
+
+instruments! {
+    "longhaul.file.operation.duration", "us", Histogram, Run(observations::durations), "Duration of file operations, including failed ones.";
+    "longhaul.file.operation.errors", "{error}", Counter, Run(observations::errors), "Failed file operations.";
+    "longhaul.file.io", "By", Counter, Run(observations::bytes), "Bytes read and written by file operations.";
+    "longhaul.runs", "{run}", Counter, Run(observations::runs), "Runs by outcome.";
+    "longhaul.workload.duration", "s", Gauge, Run(observations::duration), "Duration of the latest successful run.";
+    "longhaul.figure.time", "s", Gauge, Run(|run| observations::figures(run, Unit::Seconds)), "Times measured by the latest run.";
+    "longhaul.figure.throughput", "By/s", Gauge, Run(|run| observations::figures(run, Unit::BytesPerSecond)), "Throughput measured by the latest run.";
+    "longhaul.figure.rate", "1/s", Gauge, Run(|run| observations::figures(run, Unit::PerSecond)), "Rates per second measured by the latest run, such as files per second.";
+    "longhaul.figure.count", "{item}", Gauge, Run(|run| observations::figures(run, Unit::Count)), "Counts measured by the latest run.";
+    "longhaul.figure.share", "1", Gauge, Run(|run| observations::figures(run, Unit::Share)), "Shares from 0 to 1 measured by the latest run.";
+    "longhaul.target.available", "{target}", Gauge, Run(observations::availability), "1 if the latest run reached the target, 0 if the target was unavailable or hung.";
+    "system.filesystem.usage", "By", Gauge, Run(observations::free_bytes), "Free bytes on the target at the start of the latest run.";
+    "longhaul.rounds", "{round}", Counter, Round(observations::rounds), "Started rounds by status.";
+    "longhaul.round.end_time", "s", Gauge, Round(observations::round_end_time), "End of the latest round, in seconds since 1970 UTC.";
+    "longhaul.probe.duration", "us", Histogram, Step(observations::probe_latency), "Latency of probe requests, measured from the scheduled time to the response.";
+    "longhaul.probe.errors", "{error}", Counter, Step(observations::probe_errors), "Probe requests that failed with an error.";
+    "longhaul.probe.timeouts", "{request}", Counter, Step(observations::probe_timeouts), "Probe requests without a response within 30 seconds.";
+    "longhaul.probe.processor_time", "us", Counter, Step(observations::probe_cpu_time), "CPU time used by the latency probes.";
+    "longhaul.share.io", "By", Counter, Step(observations::traffic_bytes), "Bytes transferred over the network or to the disk, by direction and origin (user or longhaul).";
+    "longhaul.share.io.peak", "By/s", Gauge, Step(observations::peak_throughput), "Peak throughput in the sampled step, in bytes per second.";
+    "longhaul.share.requests", "{request}", Counter, Step(observations::requests), "Requests sent to the server.";
+    "longhaul.share.retransmits", "{retransmission}", Counter, Step(observations::retransmits), "Retransmitted requests or TCP segments.";
+    "longhaul.share.reconnects", "{connection}", Counter, Step(observations::reconnects), "Reconnects to the server.";
+    "longhaul.share.tcp.rtt", "us", Gauge, Step(observations::tcp_round_trip), "Smoothed TCP round-trip time to the server, the maximum over the connections.";
+    "longhaul.stalls", "{stall}", Counter, Step(observations::stalls), "Stalls that started: periods in which an operation waited for more than a second or failed.";
+    "longhaul.stall.duration", "us", Histogram, Step(observations::stall_time), "Duration of stalls that have ended.";
+    "system.cpu.utilization", "1", Gauge, Step(observations::cpu_utilization), "CPU utilization over all processors, from 0 to 1.";
+    "longhaul.machine.memory.available", "By", Gauge, Step(observations::available_memory), "Lowest available memory in the sampled step, in bytes.";
+    "longhaul.target.stuck.duration", "s", Gauge, CurrentState(|now| observations::per_target(now, |target| Some(target.stuck_seconds))), "Time for which a call on the target has been stuck; 0 if no call is stuck.";
+    "longhaul.budget.used", "By", Gauge, CurrentState(|now| observations::per_target(now, |target| Some(target.bytes_used as f64))), "Bytes read and written on the target in the last 24 hours.";
+    "longhaul.budget.limit", "By", Gauge, CurrentState(|now| observations::per_target(now, |target| Some(target.bytes_allowed? as f64))), "Maximum number of bytes that may be read and written on the target in 24 hours.";
+    "longhaul.schedule.rounds", "{round}", Gauge, CurrentState(observations::scheduled_rounds), "Scheduled rounds so far by status, including skipped ones.";
+    "longhaul.freshness.changes", "{change}", Gauge, CurrentState(observations::freshness_changes), "Changes made elsewhere in the last 28 days by kind and visibility.";
+    "longhaul.integrity.verified", "By", Gauge, CurrentState(observations::verified_bytes), "Bytes read back and compared with what was written so far.";
+    "longhaul.integrity.mismatches", "{range}", Gauge, CurrentState(observations::mismatches), "Ranges of files that differed from what was written so far.";
+    "longhaul.fidelity.properties", "{property}", Gauge, CurrentState(observations::fidelity_properties), "Properties of files by the result of the last check.";
+    "longhaul.telemetry.items", "{item}", Gauge, CurrentState(observations::outbox_items), "Rounds and five-minute steps of samples by delivery status.";
+}
 
 /// Returns the data points of a round and its runs, each with the index of its instrument, in chronological
 /// order.

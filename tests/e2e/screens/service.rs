@@ -152,16 +152,11 @@ fn answer_doctor(handle: &ServiceHandle) {
 }
 
 fn status(database: &Path) -> Status {
+    let database = DatabaseStatus { path: database.to_owned(), bytes: Some(123_456_789) };
     Status {
-        schema: 1,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: 4711,
-        started_us: BEGIN,
-        now_us: BEGIN,
-        state: State::Waiting,
-        problems: vec![],
         targets: world::targets().iter().enumerate().map(target_status).collect(),
-        stalls: vec![],
         rounds: RoundCounts { ok: 930, void: 9, skipped: 10, cut_short: 3, open: 0 },
         last_round: Some(LastRound {
             number: 952,
@@ -171,13 +166,7 @@ fn status(database: &Path) -> Status {
         }),
         next_round_us: Some(BEGIN + 2 * HOUR),
         slices: 4,
-        design: None,
-        database: DatabaseStatus { path: database.to_owned(), bytes: Some(123_456_789) },
-        config: None,
-        log_level: "info".to_owned(),
-        telemetry: Default::default(),
-        notify: Default::default(),
-        fleet_export: None,
+        ..Status::new(database, BEGIN)
     }
 }
 

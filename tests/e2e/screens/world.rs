@@ -6,14 +6,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_model::Histogram;
-use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::draw::{draw, draw_below};
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    CacheState, Conditions, CounterScope, CounterSource, Event, Failure, Figure, LoadContext, MachineStep,
-    Operation, OperationStats, Outcome, Phase, Power, ProbeKind, ProbeStep, Protocol, Role, Run, Scale,
-    Stall, Target, Timestamp, Traffic, TrafficStep, Unit,
+    CacheState, Conditions, CounterScope, CounterSource, Event, Failure, Figure, Histogram, LoadContext,
+    MachineStep, Operation, OperationStats, Outcome, Phase, Power, ProbeKind, ProbeStep, Protocol, Role, Run,
+    STANDARD_TASKS as TASKS, Scale, Stall, Target, Timestamp, Traffic, TrafficStep, Unit,
 };
 use longhaul_store::{NewRound, RoundEnd, RoundStatus, Samples, Store, Writer};
 use serde_json::json;
@@ -115,15 +113,7 @@ pub fn fill(database: &Path, world: World) {
 }
 
 fn plan(started: Timestamp) -> NewRound {
-    NewRound {
-        started,
-        utc_offset_seconds: 0,
-        seed: 1,
-        scale: Scale::Standard,
-        planned: vec![],
-        scheduled: Some(started),
-        before: None,
-    }
+    NewRound { scheduled: Some(started), ..NewRound::new(started, 1, Scale::Standard) }
 }
 
 /// Returns every pair of workload and target, by index.

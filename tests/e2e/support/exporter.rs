@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_model::Histogram;
 use longhaul_model::status::SignalStatus;
 use longhaul_model::time::DAY;
 use longhaul_model::{
-    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Target, Timestamp,
-    Traffic, TrafficStep,
+    CounterScope, CounterSource, Histogram, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Target,
+    Timestamp, Traffic, TrafficStep,
 };
 use longhaul_store::{FinishedRound, Reader, Samples, SharedWriter, Signal, Store, Writer};
 use longhaul_telemetry::diagnostics::Diagnostics;

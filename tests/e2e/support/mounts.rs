@@ -17,6 +17,16 @@ pub fn in_own_mounts(test: impl Fn()) -> bool {
     in_own_namespaces(&name_of(test), &["--mount"], |_| ())
 }
 
+/// Lets the rest of the named test, whose first line this is, run inside its own mount namespace only: see [`in_own_mounts`].
+macro_rules! only_in_own_mounts {
+    ($test:ident) => {
+        if !$crate::support::mounts::in_own_mounts($test) {
+            return;
+        }
+    };
+}
+pub(crate) use only_in_own_mounts;
+
 /// Returns the name of a test as the test program lists it, such as `hang::database_on_fuse_is_refused`.
 pub fn name_of(test: impl Fn()) -> String {
     let path = std::any::type_name_of_val(&test);

@@ -7,7 +7,7 @@ use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::draw::draw;
 use longhaul_model::time::HOUR;
 use longhaul_model::{
-    CacheState, Conditions, Figure, Outcome, Phase, Protocol, Role, Run, Scale, Target, Timestamp, Unit,
+    CacheState, Figure, Outcome, Phase, Protocol, Role, Run, Scale, Target, Timestamp, Unit,
 };
 use longhaul_store::{NewRound, RoundEnd, RoundStatus, Store, Writer};
 
@@ -57,13 +57,9 @@ impl Weeks {
         let round = self
             .writer
             .begin_round(NewRound {
-                started,
                 utc_offset_seconds: self.utc_offset_seconds,
-                seed: 1,
-                scale: Scale::Standard,
-                planned: vec![],
                 scheduled: Some(started),
-                before: None,
+                ..NewRound::new(started, 1, Scale::Standard)
             })
             .unwrap();
         for (slot, workload) in TASKS.iter().enumerate() {
@@ -85,20 +81,13 @@ impl Weeks {
     fn run(&self, (round, slot): (i64, u32), workload: &str, took: Result<f64, Outcome>) -> Run {
         let seconds = took.unwrap_or(900.0);
         Run {
-            round,
             slot,
-            target: "x".parse().unwrap(),
-            protocol: None,
-            workload: workload.to_owned(),
             scale: Scale::Standard,
             outcome: took.err().unwrap_or(Outcome::Ok),
-            started_us: Timestamp::UNIX_EPOCH,
             utc_offset_seconds: self.utc_offset_seconds,
             seconds,
             phases: if took.is_ok() { phases(workload, seconds) } else { vec![] },
-            failure: None,
-            facts: Default::default(),
-            conditions: Conditions::default(),
+            ..Run::new(round, "x".parse().unwrap(), workload, Timestamp::UNIX_EPOCH)
         }
     }
 }

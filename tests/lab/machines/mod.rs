@@ -3,6 +3,7 @@
 
 pub mod fault;
 pub mod service;
+pub mod simulated;
 
 use std::fs::File;
 use std::io::Write;

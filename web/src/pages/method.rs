@@ -2,8 +2,7 @@
 
 use axum::response::Response;
 use longhaul_view::charts::SeriesStyles;
-use longhaul_view::render;
-use longhaul_view::screens;
+use longhaul_view::{render, screens};
 
 use super::{NavItem, render_page};
 use crate::app_state::AppState;

@@ -30,15 +30,7 @@ pub fn add_calls(database: &Path) {
     let StoredRun { mut run, .. } = Reader::open(database).unwrap().runs(&filter).unwrap().remove(0);
     let started = platform::wall_clock() - HOUR;
     let writer = Writer::spawn(Store::open(database, &[]).unwrap());
-    let round = NewRound {
-        started,
-        utc_offset_seconds: 3600,
-        seed: 1,
-        scale: run.scale,
-        planned: vec![],
-        scheduled: None,
-        before: None,
-    };
+    let round = NewRound { utc_offset_seconds: 3600, ..NewRound::new(started, 1, run.scale) };
     (run.round, run.started_us) = (writer.begin_round(round).unwrap(), started);
     for phase in &mut run.phases {
         phase.began_us = Some(started);

@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use longhaul_analysis::summary::{EventLine, WeeklySummary, is_private_key};
-use longhaul_model::History;
-use longhaul_model::{NegotiatedOptions, SHARE_KEYS, TargetName};
+use longhaul_model::{History, NegotiatedOptions, SHARE_KEYS, TargetName};
 use serde_json::Value;
 
 /// Placeholder for removed text.

@@ -10,9 +10,7 @@ use super::pairing::TargetPair;
 use super::weekly::WeeklyQuery;
 use super::window::{AnalysisWindow, Reading};
 use crate::stats::split_at_event;
-use longhaul_model::History;
-use longhaul_model::TargetName;
-use longhaul_model::median;
+use longhaul_model::{History, TargetName, median};
 
 /// Maximum number of days on either side of the change that are compared.
 pub const MAX_DAYS_PER_SIDE: usize = 14;

@@ -10,8 +10,7 @@ use super::round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
 use super::so_far::SoFar;
 use super::verdict::{INSTANT_SECONDS, RatioEstimate, Significance, Verdict, VerdictRule, verdict};
 use crate::stats::{Bootstrap, DaySeries, Steadiness, ratio_of_sums};
-use longhaul_model::TASKS;
-use longhaul_model::{CacheState, TargetName, WaitKind};
+use longhaul_model::{CacheState, TASKS, TargetName, WaitKind};
 
 /// Number of bootstrap replicates for descriptive intervals. 1,000 replicates are enough for two digits.
 const BOOTSTRAP_REPLICATES: usize = 1000;

@@ -6,8 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Week;
-use longhaul_model::History;
-use longhaul_model::{Event, TargetName, Timestamp};
+use longhaul_model::{Event, History, TargetName, Timestamp};
 
 /// An event, formatted as one line.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

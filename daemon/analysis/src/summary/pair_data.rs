@@ -11,8 +11,7 @@ use super::pairing::{
 use super::round_trips::RoundTrips;
 use super::window::{AnalysisWindow, Reading};
 use crate::stats::DaySeries;
-use longhaul_model::TASKS;
-use longhaul_model::WaitMetric;
+use longhaul_model::{TASKS, WaitMetric};
 
 /// Index of a metric: the workload's position in [`TASKS`] and the metric's position within that workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde_json::Value;
 
-use longhaul_model::Event;
-use longhaul_model::{EpochRecord, History, RoundRecord};
+use longhaul_model::{EpochRecord, Event, History, RoundRecord};
 
 /// Prefix of the replacement for a private text in an event. A number follows; equal texts get equal numbers.
 const HIDDEN_PREFIX: &str = "hidden-";

@@ -7,8 +7,7 @@ use super::pair_data::MetricIndex;
 use super::reliability::Failures;
 use super::verdict::RatioEstimate;
 use super::window::AnalysisWindow;
-use longhaul_model::TargetName;
-use longhaul_model::median;
+use longhaul_model::{TargetName, median};
 
 /// Factor from which a task is not smooth: it took at least this many times the median of its day.
 pub const ROUGH_FACTOR: f64 = 2.0;

@@ -7,8 +7,7 @@ use super::comparison::Subject;
 use super::pair_data::MetricIndex;
 use super::week::Week;
 use super::window::{AnalysisWindow, Reading};
-use longhaul_model::TargetName;
-use longhaul_model::{median, quantile, supports_quantile};
+use longhaul_model::{TargetName, median, quantile, supports_quantile};
 
 /// Row of the table: one metric with its times on each target.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

@@ -4,10 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Excluded;
-use longhaul_model::TASKS;
-use longhaul_model::median;
-use longhaul_model::{History, RoundRecord, RunRecord};
-use longhaul_model::{Outcome, Role, RoundStatus, Scale};
+use longhaul_model::{History, Outcome, Role, RoundRecord, RoundStatus, RunRecord, Scale, TASKS, median};
 
 /// Factor of the failure cap: a failed task counts as this many times its usual time
 /// (docs/methodology.md#failures-and-caps).

@@ -3,13 +3,11 @@
 
 use std::time::Duration;
 
-use longhaul_model::TASKS;
 use longhaul_model::time::HOUR;
 use longhaul_model::{
-    AnalysisSettings, ChangeKind, EpochRecord, FreshnessDay, History, RoundRecord, RunRecord, TargetRecord,
-    Timestamp,
+    AnalysisSettings, ChangeKind, EpochRecord, Event, FreshnessDay, History, MetricTimes, Outcome, Role,
+    RoundRecord, RoundStatus, RunRecord, Scale, TASKS, TargetRecord, Timestamp,
 };
-use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use longhaul_fleet::{ExportSettings, WeeksToWrite};
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    CacheState, Conditions, Figure, Histogram, Operation, OperationStats, Outcome, Phase, Protocol, Role,
-    RoundStatus, Run, Scale, Target, Timestamp, Unit,
+    CacheState, Figure, Histogram, Operation, OperationStats, Phase, Protocol, Role, RoundStatus, Run, Scale,
+    Target, Timestamp, Unit,
 };
 use longhaul_store::{NewRound, Reader, RoundEnd, Store};
 
@@ -38,18 +38,9 @@ impl Machine {
 
     pub fn add_round(&self, started: Timestamp) {
         let mut store = Store::open(&self.database(), &[]).unwrap();
-        let new = NewRound {
-            started,
-            utc_offset_seconds: 0,
-            seed: 1,
-            scale: Scale::Quick,
-            planned: vec![],
-            scheduled: None,
-            before: None,
-        };
         store
             .bulk_insert(|bulk| {
-                let round = bulk.begin_round(&new)?;
+                let round = bulk.begin_round(&NewRound::new(started, 1, Scale::Quick))?;
                 for name in ["smb", "nfs"] {
                     bulk.add_run(&target(name), &run(round, name, started))?;
                 }
@@ -68,40 +59,20 @@ fn run(round: i64, name: &str, started: Timestamp) -> Run {
     let mut latency = Histogram::new();
     (1..100).for_each(|call| latency.record(call * 10_000));
     let phase = Phase {
-        name: "open-folder".to_owned(),
-        cache: CacheState::Cold,
-        cold_by: None,
-        began_us: None,
         seconds: 2.0,
-        bytes_read: 0,
-        bytes_written: 0,
-        complete: true,
         figures: vec![Figure::new("folder-shown", Unit::Seconds, 1.5)],
         operations: vec![OperationStats { operation: Operation::Open, latency, errors: 0 }],
-        calls: vec![],
-        wire: None,
-        request_times: None,
-        verified: vec![],
+        ..Phase::new("open-folder", CacheState::Cold)
     };
     Run {
-        round,
-        slot: 0,
-        target: name.parse().unwrap(),
         protocol: Some(if name == "smb" {
             Protocol::Smb(Some("3.1.1".to_owned()))
         } else {
             Protocol::Nfs(None)
         }),
-        workload: "folder-index".to_owned(),
-        scale: Scale::Quick,
-        outcome: Outcome::Ok,
-        started_us: started,
-        utc_offset_seconds: 0,
         seconds: 2.0,
         phases: vec![phase],
-        failure: None,
-        facts: [].into(),
-        conditions: Conditions::default(),
+        ..Run::new(round, name.parse().unwrap(), "folder-index", started)
     }
 }
 

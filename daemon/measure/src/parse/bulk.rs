@@ -318,12 +318,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_end_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            prop_assert!(bulk(&bytes).count() <= bytes.len());
-            let _ = finder_info(&bytes);
-        }
-
-        #[test]
         fn any_damage_to_a_good_buffer_ends_without_panic(at in 0usize..200, byte in any::<u8>()) {
             let mut buffer = [photo(), folder()].concat();
             let at = at % buffer.len();

@@ -10,16 +10,3 @@ pub fn diskutil_spins(output: &str) -> Option<bool> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn any_text_ends_without_panic(text in "(<key>SolidState</key>)?[<>a-z/\n]{0,40}") {
-            let _ = diskutil_spins(&text);
-        }
-    }
-}

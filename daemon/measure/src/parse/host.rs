@@ -56,7 +56,6 @@ pub fn tmutil_running(output: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn linux_facts_are_read_from_kernel_files() {
@@ -87,12 +86,5 @@ mod tests {
             Some(true)
         );
         assert_eq!(tmutil_running("{\n    Running = 0;\n}\n"), Some(false));
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_ends_without_panic(text in "[ -~\n\t]{0,200}") {
-            let _ = (pmset_percent(&text), pmset_low_power(&text), pmset_dark_wake(&text), tmutil_running(&text));
-        }
     }
 }

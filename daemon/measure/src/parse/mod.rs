@@ -57,3 +57,6 @@ pub use sockets::{Connection, SocketDump, socket_request, sockets};
 pub use statfs::{is_guest_share, statfs};
 pub use thermal::{ThermalState, is_heavy_pressure, is_too_hot, pmset_thermal_state};
 pub use volumes::{binary_plist_text, with_data_volume};
+
+#[cfg(test)]
+mod tests;

@@ -124,7 +124,6 @@ mod tests {
             assert_eq!(option(unknown), None, "{unknown}");
         }
     }
-    use proptest::prelude::*;
 
     #[test]
     fn no_user_and_no_password_is_left_in_a_source() {
@@ -169,14 +168,5 @@ mod tests {
     fn an_incomplete_escape_is_text() {
         assert_eq!(percent_decode("a%20b%2"), "a b%2");
         assert_eq!(percent_decode("%zz%C3%BC%"), "%zzü%");
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_ends_without_panic(text in ".{0,80}") {
-            let cleaned = without_credentials(&text);
-            prop_assert!(server_of_source(&cleaned).len() <= cleaned.len());
-            prop_assert!(percent_decode(&text).len() <= text.len() * 3);
-        }
     }
 }

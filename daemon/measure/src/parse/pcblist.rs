@@ -204,11 +204,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_end_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            prop_assert!(pcblist(&bytes).len() <= bytes.len() / HEADER);
-        }
-
-        #[test]
         fn a_list_cut_anywhere_is_read_up_to_there(cut in 0usize..1400) {
             let whole = list(&[connection(0, 4, 7), connection(0, 4, 8)]);
             prop_assert!(pcblist(&whole[..cut.min(whole.len())]).len() <= 2);

@@ -5,67 +5,27 @@ use std::ffi::CStr;
 use crate::error::RunError;
 use crate::platform::{FINDER_INFO, FINDER_INFO_BYTES, TEST_XATTR};
 
-use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, error_text,
-};
+use super::check::{CheckAnswer, CheckedTarget, TargetCheck, TargetCheckMethod, error_text};
 use super::listing::finder_info;
 use super::scratch::ScratchFolder;
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck {
-        name: "extended attribute",
-        expected: Expectations {
-            linux: Expectation {
-                text: "stored and removed, or refused as not supported",
-                source: "xattr(7), fsetxattr(2)",
-            },
-            macos: Expectation {
-                text: "stored and removed",
-                source: "man setxattr(2); xnu bsd/vfs/vfs_xattr.c:185, vn_setxattr",
-            },
-        },
-        method: TargetCheckMethod::Files(custom_attribute),
-    },
-    TargetCheck {
-        name: "Finder info",
-        expected: Expectations {
-            linux: Expectation {
-                text: "stored and removed, or refused as not supported",
-                source: "xattr(7), fsetxattr(2)",
-            },
-            macos: Expectation {
-                text: "stored and removed",
-                source: "man getattrlist(2); xnu bsd/vfs/vfs_xattr.c:1532, emptyfinfo",
-            },
-        },
-        method: TargetCheckMethod::Files(finder_attribute),
-    },
-    TargetCheck {
-        name: "modification time",
-        expected: Expectations {
-            linux: Expectation { text: "stored, accurate to 2 s or better", source: "utimensat(2)" },
-            macos: Expectation {
-                text: "stored, accurate to 2 s or better",
-                source: "man utimensat(2), mount_exfat(8)",
-            },
-        },
-        method: TargetCheckMethod::Files(times),
-    },
-    TargetCheck {
-        name: "permissions",
-        expected: Expectations {
-            linux: Expectation {
-                text: "stored, accepted without effect, or refused as not supported",
-                source: "chmod(2), mount.cifs(8)",
-            },
-            macos: Expectation {
-                text: "stored, accepted without effect, or refused as not supported",
-                source: "man chmod(2), mount_smbfs(8)",
-            },
-        },
-        method: TargetCheckMethod::Files(permissions),
-    },
+    TargetCheck::new("extended attribute", TargetCheckMethod::Files(custom_attribute))
+        .linux("stored and removed, or refused as not supported", "xattr(7), fsetxattr(2)")
+        .macos("stored and removed", "man setxattr(2); xnu bsd/vfs/vfs_xattr.c:185, vn_setxattr"),
+    TargetCheck::new("Finder info", TargetCheckMethod::Files(finder_attribute))
+        .linux("stored and removed, or refused as not supported", "xattr(7), fsetxattr(2)")
+        .macos("stored and removed", "man getattrlist(2); xnu bsd/vfs/vfs_xattr.c:1532, emptyfinfo"),
+    TargetCheck::new("modification time", TargetCheckMethod::Files(times))
+        .linux("stored, accurate to 2 s or better", "utimensat(2)")
+        .macos("stored, accurate to 2 s or better", "man utimensat(2), mount_exfat(8)"),
+    TargetCheck::new("permissions", TargetCheckMethod::Files(permissions))
+        .linux("stored, accepted without effect, or refused as not supported", "chmod(2), mount.cifs(8)")
+        .macos(
+            "stored, accepted without effect, or refused as not supported",
+            "man chmod(2), mount_smbfs(8)",
+        ),
 ];
 
 /// Extended attribute to set, and the file to set it on.

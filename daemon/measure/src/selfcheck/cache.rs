@@ -10,52 +10,33 @@ use longhaul_model::{
 };
 
 use super::check::{
-    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
-    milliseconds_since,
+    CheckAnswer, CheckOutcome, CheckedTarget, TargetCheck, TargetCheckMethod, milliseconds_since,
 };
 use super::scratch::ScratchFolder;
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck {
-        name: "sync",
-        expected: Expectations {
-            linux: Expectation { text: "fsync works on files and folders", source: "fsync(2)" },
-            macos: Expectation {
-                text: "full-fsync on local disks and NFS; on SMB, fsync if the server does not support full sync",
-                source: "SMBClient kernel/smbfs/smbfs_vnops.c:10440; NFS kext/nfs_vnops.c:8102; man fcntl(2)",
-            },
-        },
-        method: TargetCheckMethod::Files(sync),
-    },
-    TargetCheck {
-        name: "eviction",
-        expected: Expectations {
-            linux: Expectation {
-                text: "nothing stays in memory, except on a memory file system",
-                source: "posix_fadvise(2), mincore(2)",
-            },
-            macos: Expectation {
-                text: "nothing stays in memory",
-                source: "xnu bsd/kern/kern_mman.c:1044 (msync), 1507 (mincore); fio os/mac/posix.c",
-            },
-        },
-        method: TargetCheckMethod::Files(eviction),
-    },
-    TargetCheck {
-        name: "second read",
-        expected: Expectations {
-            linux: Expectation {
-                text: "after eviction, the whole file is transferred again",
-                source: "posix_fadvise(2), proc_pid_io(5), nfsiostat(8)",
-            },
-            macos: Expectation {
-                text: "after eviction, the whole file is transferred again",
-                source: "xnu bsd/kern/kern_mman.c:1044, msync; bsd/netinet/in_pcblist.c:292",
-            },
-        },
-        method: TargetCheckMethod::Files(second_read),
-    },
+    TargetCheck::new("sync", TargetCheckMethod::Files(sync))
+        .linux("fsync works on files and folders", "fsync(2)")
+        .macos(
+            "full-fsync on local disks and NFS; on SMB, fsync if the server does not support full sync",
+            "SMBClient kernel/smbfs/smbfs_vnops.c:10440; NFS kext/nfs_vnops.c:8102; man fcntl(2)",
+        ),
+    TargetCheck::new("eviction", TargetCheckMethod::Files(eviction))
+        .linux("nothing stays in memory, except on a memory file system", "posix_fadvise(2), mincore(2)")
+        .macos(
+            "nothing stays in memory",
+            "xnu bsd/kern/kern_mman.c:1044 (msync), 1507 (mincore); fio os/mac/posix.c",
+        ),
+    TargetCheck::new("second read", TargetCheckMethod::Files(second_read))
+        .linux(
+            "after eviction, the whole file is transferred again",
+            "posix_fadvise(2), proc_pid_io(5), nfsiostat(8)",
+        )
+        .macos(
+            "after eviction, the whole file is transferred again",
+            "xnu bsd/kern/kern_mman.c:1044, msync; bsd/netinet/in_pcblist.c:292",
+        ),
 ];
 
 /// Size of the test file in bytes. It is far larger than the replies to other calls, so that the network traffic

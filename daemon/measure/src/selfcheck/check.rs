@@ -139,6 +139,12 @@ pub struct Expectations {
 }
 
 impl Expectations {
+    /// Expectations of a new check, which have no text yet.
+    const EMPTY: Self = {
+        let empty = Expectation { text: "", source: "" };
+        Self { linux: empty, macos: empty }
+    };
+
     /// Returns the expectation on this operating system.
     pub const fn current(&self) -> &Expectation {
         self.for_system(SYSTEM)
@@ -173,6 +179,25 @@ pub struct TargetCheck {
     pub expected: Expectations,
     /// Method of the check.
     pub method: TargetCheckMethod,
+}
+
+impl TargetCheck {
+    /// Creates a check. Both expectations must be set.
+    pub(super) const fn new(name: &'static str, method: TargetCheckMethod) -> Self {
+        Self { name, expected: Expectations::EMPTY, method }
+    }
+
+    /// Sets the expectation on Linux and its source.
+    pub(super) const fn linux(mut self, text: &'static str, source: &'static str) -> Self {
+        self.expected.linux = Expectation { text, source };
+        self
+    }
+
+    /// Sets the expectation on macOS and its source.
+    pub(super) const fn macos(mut self, text: &'static str, source: &'static str) -> Self {
+        self.expected.macos = Expectation { text, source };
+        self
+    }
 }
 
 /// Method of a check that needs a target.
@@ -214,6 +239,25 @@ pub struct MachineCheck {
     pub expected: Expectations,
     /// Method of the check.
     pub method: MachineCheckMethod,
+}
+
+impl MachineCheck {
+    /// Creates a check that makes a call. Both expectations must be set.
+    pub const fn call(name: &'static str, run: fn() -> CheckAnswer) -> Self {
+        Self { name, expected: Expectations::EMPTY, method: MachineCheckMethod::Call(run) }
+    }
+
+    /// Sets the expectation on Linux and its source.
+    pub const fn linux(mut self, text: &'static str, source: &'static str) -> Self {
+        self.expected.linux = Expectation { text, source };
+        self
+    }
+
+    /// Sets the expectation on macOS and its source.
+    pub const fn macos(mut self, text: &'static str, source: &'static str) -> Self {
+        self.expected.macos = Expectation { text, source };
+        self
+    }
 }
 
 /// Method of a check that needs no target.

@@ -2,97 +2,45 @@
 
 use crate::platform::{self, SYSTEM, System};
 
-use super::check::{CheckAnswer, CheckOutcome, Expectation, Expectations, MachineCheck, MachineCheckMethod};
+use super::check::{CheckAnswer, CheckOutcome, MachineCheck};
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[MachineCheck] = &[
-    MachineCheck {
-        name: "power source",
-        expected: Expectations {
-            linux: Expectation {
-                text: "reported if a power supply is listed",
-                source: "kernel Documentation/ABI/testing/sysfs-class-power",
-            },
-            macos: Expectation { text: "reported", source: "PowerManagement pmset/pmset.c" },
-        },
-        method: MachineCheckMethod::Call(|| {
-            required_on_mac(platform::power().map(|power| format!("{power:?}")))
-        }),
-    },
-    MachineCheck {
-        name: "battery",
-        expected: Expectations {
-            linux: Expectation {
-                text: "a percentage, or none without a battery",
-                source: "kernel Documentation/ABI/testing/sysfs-class-power",
-            },
-            macos: Expectation {
-                text: "a percentage, or none without a battery",
-                source: "PowerManagement pmset/pmset.c",
-            },
-        },
-        method: MachineCheckMethod::Call(battery),
-    },
-    MachineCheck {
-        name: "low power mode",
-        expected: Expectations {
-            linux: Expectation {
-                text: "reported if there is a platform profile",
-                source: "kernel Documentation/ABI/testing/sysfs-platform_profile",
-            },
-            macos: Expectation { text: "reported", source: "PowerManagement pmset/pmset.c" },
-        },
-        method: MachineCheckMethod::Call(|| required_on_mac(platform::low_power_mode().map(yes_or_no))),
-    },
-    MachineCheck {
-        name: "heat",
-        expected: Expectations {
-            linux: Expectation {
-                text: "reported if there is a thermal zone",
-                source: "kernel Documentation/driver-api/thermal/sysfs-api.rst",
-            },
-            macos: Expectation { text: "reported", source: "man pmset(1), -g therm" },
-        },
-        method: MachineCheckMethod::Call(|| required_on_mac(platform::is_hot().map(yes_or_no))),
-    },
-    MachineCheck {
-        name: "backup in progress",
-        expected: Expectations {
-            linux: Expectation { text: "not available", source: "Time Machine is part of macOS" },
-            macos: Expectation { text: "reported", source: "man tmutil(8), status" },
-        },
-        method: MachineCheckMethod::Call(backup),
-    },
-    MachineCheck {
-        name: "load average",
-        expected: Expectations {
-            linux: Expectation { text: "a number", source: "getloadavg(3)" },
-            macos: Expectation { text: "a number", source: "man getloadavg(3)" },
-        },
-        method: MachineCheckMethod::Call(load),
-    },
-    MachineCheck {
-        name: "default network link",
-        expected: Expectations {
-            linux: Expectation {
-                text: "link type, if there is a default route",
-                source: "proc_pid_net(5), route",
-            },
-            macos: Expectation {
-                text: "link type, if there is a default route",
-                source: "xnu bsd/net/if_media.h:354; network_cmds ifconfig.tproj/ifmedia.c:136",
-            },
-        },
-        method: MachineCheckMethod::Call(link),
-    },
-    MachineCheck {
-        name: "machine facts",
-        expected: Expectations {
-            linux: Expectation { text: "operating system and kernel settings", source: "proc_sys(5)" },
-            macos: Expectation { text: "operating system and kernel settings", source: "man sysctl(8)" },
-        },
-        method: MachineCheckMethod::Call(facts),
-    },
+    MachineCheck::call("power source", || {
+        required_on_mac(platform::power().map(|power| format!("{power:?}")))
+    })
+    .linux("reported if a power supply is listed", "kernel Documentation/ABI/testing/sysfs-class-power")
+    .macos("reported", "PowerManagement pmset/pmset.c"),
+    MachineCheck::call("battery", battery)
+        .linux(
+            "a percentage, or none without a battery",
+            "kernel Documentation/ABI/testing/sysfs-class-power",
+        )
+        .macos("a percentage, or none without a battery", "PowerManagement pmset/pmset.c"),
+    MachineCheck::call("low power mode", || required_on_mac(platform::low_power_mode().map(yes_or_no)))
+        .linux(
+            "reported if there is a platform profile",
+            "kernel Documentation/ABI/testing/sysfs-platform_profile",
+        )
+        .macos("reported", "PowerManagement pmset/pmset.c"),
+    MachineCheck::call("heat", || required_on_mac(platform::is_hot().map(yes_or_no)))
+        .linux("reported if there is a thermal zone", "kernel Documentation/driver-api/thermal/sysfs-api.rst")
+        .macos("reported", "man pmset(1), -g therm"),
+    MachineCheck::call("backup in progress", backup)
+        .linux("not available", "Time Machine is part of macOS")
+        .macos("reported", "man tmutil(8), status"),
+    MachineCheck::call("load average", load)
+        .linux("a number", "getloadavg(3)")
+        .macos("a number", "man getloadavg(3)"),
+    MachineCheck::call("default network link", link)
+        .linux("link type, if there is a default route", "proc_pid_net(5), route")
+        .macos(
+            "link type, if there is a default route",
+            "xnu bsd/net/if_media.h:354; network_cmds ifconfig.tproj/ifmedia.c:136",
+        ),
+    MachineCheck::call("machine facts", facts)
+        .linux("operating system and kernel settings", "proc_sys(5)")
+        .macos("operating system and kernel settings", "man sysctl(8)"),
 ];
 
 fn yes_or_no(value: bool) -> String {

@@ -6,58 +6,32 @@ use crate::error::RunError;
 use crate::platform::{self, EntryKind, FINDER_INFO, ListingFields, SYSTEM, Space, System, TEST_XATTR};
 
 use super::check::{
-    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
-    milliseconds_since,
+    CheckAnswer, CheckOutcome, CheckedTarget, TargetCheck, TargetCheckMethod, milliseconds_since,
 };
 use super::scratch::{ListedEntry, ScratchFolder};
 use super::scratch_names::numbered_name;
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck {
-        name: "space",
-        expected: Expectations {
-            linux: Expectation { text: "a size, and not more free space than that", source: "statvfs(3)" },
-            macos: Expectation {
-                text: "a size, and not more free space than that",
-                source: "xnu bsd/sys/mount.h:110, struct statfs",
-            },
-        },
-        method: TargetCheckMethod::Files(space),
-    },
-    TargetCheck {
-        name: "folder listing",
-        expected: Expectations {
-            linux: Expectation { text: "every name once, each of type file", source: "getdents(2)" },
-            macos: Expectation {
-                text: "every name once, each of type file and with its size, and no ._ file",
-                source: "man getattrlistbulk(2); xnu bsd/vfs/vfs_attrlist.c:4254",
-            },
-        },
-        method: TargetCheckMethod::Files(listing),
-    },
-    TargetCheck {
-        name: "._ files",
-        expected: Expectations {
-            linux: Expectation { text: "none", source: "xattr(7)" },
-            macos: Expectation {
-                text: "none, or one for each file with attributes, renamed and removed together with the file",
-                source: "xnu bsd/vfs/vfs_xattr.c:1572, default_setxattr; bsd/vfs/kpi_vfs.c:4714, vn_rename",
-            },
-        },
-        method: TargetCheckMethod::Files(apple_doubles),
-    },
-    TargetCheck {
-        name: "folder watch",
-        expected: Expectations {
-            linux: Expectation { text: "reports a change made by this machine", source: "inotify(7)" },
-            macos: Expectation {
-                text: "not available: an open folder would prevent its share from being ejected",
-                source: "xnu bsd/vfs/vfs_subr.c:3001, vflush",
-            },
-        },
-        method: TargetCheckMethod::Files(watch),
-    },
+    TargetCheck::new("space", TargetCheckMethod::Files(space))
+        .linux("a size, and not more free space than that", "statvfs(3)")
+        .macos("a size, and not more free space than that", "xnu bsd/sys/mount.h:110, struct statfs"),
+    TargetCheck::new("folder listing", TargetCheckMethod::Files(listing))
+        .linux("every name once, each of type file", "getdents(2)")
+        .macos(
+            "every name once, each of type file and with its size, and no ._ file",
+            "man getattrlistbulk(2); xnu bsd/vfs/vfs_attrlist.c:4254",
+        ),
+    TargetCheck::new("._ files", TargetCheckMethod::Files(apple_doubles)).linux("none", "xattr(7)").macos(
+        "none, or one for each file with attributes, renamed and removed together with the file",
+        "xnu bsd/vfs/vfs_xattr.c:1572, default_setxattr; bsd/vfs/kpi_vfs.c:4714, vn_rename",
+    ),
+    TargetCheck::new("folder watch", TargetCheckMethod::Files(watch))
+        .linux("reports a change made by this machine", "inotify(7)")
+        .macos(
+            "not available: an open folder would prevent its share from being ejected",
+            "xnu bsd/vfs/vfs_subr.c:3001, vflush",
+        ),
 ];
 
 fn space(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {

@@ -7,142 +7,58 @@ use crate::recorder::Recorder;
 use crate::timed_fs::timed_fs_overhead_ns;
 use longhaul_model::{Operation, ProtocolFamily};
 
-use super::check::{
-    CheckAnswer, CheckOutcome, Expectation, Expectations, MachineCheck, MachineCheckMethod,
-    milliseconds_since,
-};
+use super::check::{CheckAnswer, CheckOutcome, MachineCheck, milliseconds_since};
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[MachineCheck] = &[
-    MachineCheck {
-        name: "system version",
-        expected: Expectations {
-            linux: Expectation { text: "Linux and its release", source: "uname(2)" },
-            macos: Expectation {
-                text: "macOS with version and build",
-                source: "xnu bsd/kern/kern_sysctl.c:2129, kern.osproductversion",
-            },
-        },
-        method: MachineCheckMethod::Call(version),
-    },
-    MachineCheck {
-        name: "clocks",
-        expected: Expectations {
-            linux: Expectation {
-                text: "no clock goes backwards; the clock that includes sleep is ahead",
-                source: "clock_gettime(2)",
-            },
-            macos: Expectation {
-                text: "no clock goes backwards; the clock that includes sleep is ahead",
-                source: "Libc gen/clock_gettime.c:115-121",
-            },
-        },
-        method: MachineCheckMethod::Call(clocks),
-    },
-    MachineCheck {
-        name: "cost of a timed call",
-        expected: Expectations {
-            linux: Expectation { text: "less than 1 ms", source: "vdso(7)" },
-            macos: Expectation { text: "less than 1 ms", source: "Libc gen/clock_gettime.c" },
-        },
-        method: MachineCheckMethod::Call(timed_call_overhead),
-    },
-    MachineCheck {
-        name: "peak memory",
-        expected: Expectations {
-            linux: Expectation { text: "from 1 MB to 10 GB", source: "proc_pid_status(5)" },
-            macos: Expectation { text: "from 1 MB to 10 GB", source: "man getrusage(2), ru_maxrss" },
-        },
-        method: MachineCheckMethod::Call(memory),
-    },
-    MachineCheck {
-        name: "flight recorder",
-        expected: Expectations {
-            linux: Expectation {
-                text: "a call is visible through a second mapping",
-                source: "memfd_create(2), mmap(2)",
-            },
-            macos: Expectation { text: "a call is visible through a second mapping", source: "man mmap(2)" },
-        },
-        method: MachineCheckMethod::Call(recorder),
-    },
-    MachineCheck {
-        name: "I/O policy",
-        expected: Expectations {
-            linux: Expectation { text: "set, read back, and restored", source: "ioprio_set(2)" },
-            macos: Expectation {
-                text: "set, read back, and restored",
-                source: "man getiopolicy_np(3); xnu bsd/sys/resource.h:568",
-            },
-        },
-        method: MachineCheckMethod::Call(io_policy),
-    },
-    MachineCheck {
-        name: "remote hang switch",
-        expected: Expectations {
-            linux: Expectation { text: "not available", source: "signal(7): a signal ends a wait for NFS" },
-            macos: Expectation {
-                text: "accepted without privileges",
-                source: "xnu bsd/vfs/vfs_subr.c:5229, vfs.generic.noremotehang",
-            },
-        },
-        method: MachineCheckMethod::Call(remote_hang_switch),
-    },
-    MachineCheck {
-        name: "mount table",
-        expected: Expectations {
-            linux: Expectation { text: "contains the root folder's mount", source: "proc_pid_mountinfo(5)" },
-            macos: Expectation {
-                text: "contains the root folder's mount, without delay",
-                source: "xnu bsd/vfs/vfs_syscalls.c:4153, getfsstat64_callback",
-            },
-        },
-        method: MachineCheckMethod::Call(mounts),
-    },
-    MachineCheck {
-        name: "mount watch",
-        expected: Expectations {
-            linux: Expectation {
-                text: "created, and reports nothing while nothing is mounted",
-                source: "kernel fs/proc_namespace.c, mounts_poll",
-            },
-            macos: Expectation {
-                text: "created, and reports nothing while nothing is mounted",
-                source: "xnu bsd/vfs/vfs_subr.c:5140, fs_filtops",
-            },
-        },
-        method: MachineCheckMethod::Call(mount_watch),
-    },
-    MachineCheck {
-        name: "disk counters",
-        expected: Expectations {
-            linux: Expectation { text: "bytes of this process", source: "proc_pid_io(5)" },
-            macos: Expectation {
-                text: "bytes of this process",
-                source: "xnu bsd/sys/resource.h:242, rusage_info_v2",
-            },
-        },
-        method: MachineCheckMethod::Call(disk_counters),
-    },
-    MachineCheck {
-        name: "interface counters",
-        expected: Expectations {
-            linux: Expectation { text: "bytes of each interface", source: "proc_pid_net(5), dev" },
-            macos: Expectation { text: "bytes of each interface", source: "xnu bsd/net/if_mib.h:65" },
-        },
-        method: MachineCheckMethod::Call(interfaces),
-    },
-    MachineCheck {
-        name: "connections",
-        expected: Expectations {
-            linux: Expectation { text: "a list, without privileges", source: "sock_diag(7)" },
-            macos: Expectation {
-                text: "a list, without privileges",
-                source: "xnu bsd/netinet/in_pcblist.c:292, pcblist_n",
-            },
-        },
-        method: MachineCheckMethod::Call(connections),
-    },
+    MachineCheck::call("system version", version)
+        .linux("Linux and its release", "uname(2)")
+        .macos("macOS with version and build", "xnu bsd/kern/kern_sysctl.c:2129, kern.osproductversion"),
+    MachineCheck::call("clocks", clocks)
+        .linux("no clock goes backwards; the clock that includes sleep is ahead", "clock_gettime(2)")
+        .macos(
+            "no clock goes backwards; the clock that includes sleep is ahead",
+            "Libc gen/clock_gettime.c:115-121",
+        ),
+    MachineCheck::call("cost of a timed call", timed_call_overhead)
+        .linux("less than 1 ms", "vdso(7)")
+        .macos("less than 1 ms", "Libc gen/clock_gettime.c"),
+    MachineCheck::call("peak memory", memory)
+        .linux("from 1 MB to 10 GB", "proc_pid_status(5)")
+        .macos("from 1 MB to 10 GB", "man getrusage(2), ru_maxrss"),
+    MachineCheck::call("flight recorder", recorder)
+        .linux("a call is visible through a second mapping", "memfd_create(2), mmap(2)")
+        .macos("a call is visible through a second mapping", "man mmap(2)"),
+    MachineCheck::call("I/O policy", io_policy)
+        .linux("set, read back, and restored", "ioprio_set(2)")
+        .macos("set, read back, and restored", "man getiopolicy_np(3); xnu bsd/sys/resource.h:568"),
+    MachineCheck::call("remote hang switch", remote_hang_switch)
+        .linux("not available", "signal(7): a signal ends a wait for NFS")
+        .macos("accepted without privileges", "xnu bsd/vfs/vfs_subr.c:5229, vfs.generic.noremotehang"),
+    MachineCheck::call("mount table", mounts)
+        .linux("contains the root folder's mount", "proc_pid_mountinfo(5)")
+        .macos(
+            "contains the root folder's mount, without delay",
+            "xnu bsd/vfs/vfs_syscalls.c:4153, getfsstat64_callback",
+        ),
+    MachineCheck::call("mount watch", mount_watch)
+        .linux(
+            "created, and reports nothing while nothing is mounted",
+            "kernel fs/proc_namespace.c, mounts_poll",
+        )
+        .macos(
+            "created, and reports nothing while nothing is mounted",
+            "xnu bsd/vfs/vfs_subr.c:5140, fs_filtops",
+        ),
+    MachineCheck::call("disk counters", disk_counters)
+        .linux("bytes of this process", "proc_pid_io(5)")
+        .macos("bytes of this process", "xnu bsd/sys/resource.h:242, rusage_info_v2"),
+    MachineCheck::call("interface counters", interfaces)
+        .linux("bytes of each interface", "proc_pid_net(5), dev")
+        .macos("bytes of each interface", "xnu bsd/net/if_mib.h:65"),
+    MachineCheck::call("connections", connections)
+        .linux("a list, without privileges", "sock_diag(7)")
+        .macos("a list, without privileges", "xnu bsd/netinet/in_pcblist.c:292, pcblist_n"),
 ];
 
 fn version() -> CheckAnswer {

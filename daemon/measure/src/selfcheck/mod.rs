@@ -35,30 +35,20 @@ pub use scratch_names::owns;
 pub const SELFCHECK_MACHINE_ID: &str = "selfcheck";
 
 /// First check of a target that accesses files: opens or creates the sandbox.
-const OPEN_CHECK: TargetCheck = TargetCheck {
-    name: "sandbox",
-    expected: Expectations {
-        linux: Expectation { text: "opened or created", source: "mkdir(2), openat(2)" },
-        macos: Expectation {
-            text: "opened or created; EPERM means blocked by privacy settings (Files & Folders)",
-            source: "man mkdir(2), open(2); Apple TN3179 and public threads on TCC",
-        },
-    },
-    method: TargetCheckMethod::Open,
-};
+const OPEN_CHECK: TargetCheck = TargetCheck::new("sandbox", TargetCheckMethod::Open)
+    .linux("opened or created", "mkdir(2), openat(2)")
+    .macos(
+        "opened or created; EPERM means blocked by privacy settings (Files & Folders)",
+        "man mkdir(2), open(2); Apple TN3179 and public threads on TCC",
+    );
 
 /// Last check of a target: removes everything that the self-check created.
-const REMOVE_CHECK: TargetCheck = TargetCheck {
-    name: "removal",
-    expected: Expectations {
-        linux: Expectation { text: "every file of the self-check is removed", source: "unlink(2), rmdir(2)" },
-        macos: Expectation {
-            text: "every file of the self-check is removed, including ._ files",
-            source: "xnu bsd/vfs/kpi_vfs.c:5285, xattrfile_remove",
-        },
-    },
-    method: TargetCheckMethod::Remove,
-};
+const REMOVE_CHECK: TargetCheck = TargetCheck::new("removal", TargetCheckMethod::Remove)
+    .linux("every file of the self-check is removed", "unlink(2), rmdir(2)")
+    .macos(
+        "every file of the self-check is removed, including ._ files",
+        "xnu bsd/vfs/kpi_vfs.c:5285, xattrfile_remove",
+    );
 
 /// Returns all checks that need a target, in the order in which they run.
 pub fn target_checks() -> impl Iterator<Item = &'static TargetCheck> {

@@ -4,54 +4,32 @@ use crate::platform;
 use longhaul_model::{CounterReading, NegotiatedOptions, Protocol, ProtocolFamily};
 
 use super::check::{
-    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
-    milliseconds_since,
+    CheckAnswer, CheckOutcome, CheckedTarget, TargetCheck, TargetCheckMethod, milliseconds_since,
 };
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck {
-        name: "mount of the folder",
-        expected: Expectations {
-            linux: Expectation {
-                text: "a mount with a known protocol, writable",
-                source: "proc_pid_mountinfo(5)",
-            },
-            macos: Expectation {
-                text: "a mount with a known protocol, writable",
-                source: "xnu bsd/vfs/vfs_syscalls.c:4153, getfsstat64_callback; bsd/sys/mount.h:110",
-            },
-        },
-        method: TargetCheckMethod::Mount(mount),
-    },
-    TargetCheck {
-        name: "negotiated",
-        expected: Expectations {
-            linux: Expectation {
-                text: "version of SMB or NFS; nothing on other file systems",
-                source: "mount.cifs(8), nfs(5)",
-            },
-            macos: Expectation {
-                text: "version of SMB or NFS, without a special permission; nothing on other file systems",
-                source: "SMBClient smbutil/statshares.c:591; NFS nfsstat/nfsstat.c:1626",
-            },
-        },
-        method: TargetCheckMethod::Mount(negotiated),
-    },
-    TargetCheck {
-        name: "counters",
-        expected: Expectations {
-            linux: Expectation {
-                text: "a counter for the bytes of a share; /proc/PID/io for a local disk",
-                source: "nfsiostat(8), kernel Documentation/admin-guide/cifs, proc_pid_io(5)",
-            },
-            macos: Expectation {
-                text: "a counter for the bytes of a share; proc_pid_rusage for a local disk",
-                source: "xnu bsd/netinet/in_pcblist.c:292, bsd/sys/resource.h:242; SMBClient smbutil/multichannel.c:492",
-            },
-        },
-        method: TargetCheckMethod::Mount(counters),
-    },
+    TargetCheck::new("mount of the folder", TargetCheckMethod::Mount(mount))
+        .linux("a mount with a known protocol, writable", "proc_pid_mountinfo(5)")
+        .macos(
+            "a mount with a known protocol, writable",
+            "xnu bsd/vfs/vfs_syscalls.c:4153, getfsstat64_callback; bsd/sys/mount.h:110",
+        ),
+    TargetCheck::new("negotiated", TargetCheckMethod::Mount(negotiated))
+        .linux("version of SMB or NFS; nothing on other file systems", "mount.cifs(8), nfs(5)")
+        .macos(
+            "version of SMB or NFS, without a special permission; nothing on other file systems",
+            "SMBClient smbutil/statshares.c:591; NFS nfsstat/nfsstat.c:1626",
+        ),
+    TargetCheck::new("counters", TargetCheckMethod::Mount(counters))
+        .linux(
+            "a counter for the bytes of a share; /proc/PID/io for a local disk",
+            "nfsiostat(8), kernel Documentation/admin-guide/cifs, proc_pid_io(5)",
+        )
+        .macos(
+            "a counter for the bytes of a share; proc_pid_rusage for a local disk",
+            "xnu bsd/netinet/in_pcblist.c:292, bsd/sys/resource.h:242; SMBClient smbutil/multichannel.c:492",
+        ),
 ];
 
 fn mount(on: &CheckedTarget<'_>) -> CheckAnswer {

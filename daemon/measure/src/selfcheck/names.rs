@@ -5,61 +5,30 @@ use std::ffi::{CStr, CString};
 use crate::error::RunError;
 use crate::platform::{self, ListingFields};
 
-use super::check::{
-    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
-};
+use super::check::{CheckAnswer, CheckOutcome, CheckedTarget, TargetCheck, TargetCheckMethod};
 use super::scratch::{ListedEntry, ScratchFolder};
 use super::scratch_names::{COMPOSED, DECOMPOSED, LOWER, ODD_NAMES, UPPER, WIDE_LETTER};
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck {
-        name: "case of names",
-        expected: Expectations {
-            linux: Expectation {
-                text: "listed with the same case",
-                source: "path_resolution(7), mount.cifs(8)",
-            },
-            macos: Expectation {
-                text: "listed with the same case",
-                source: "man getattrlist(2), VOL_CAP_FMT_CASE_PRESERVING",
-            },
-        },
-        method: TargetCheckMethod::Files(case),
-    },
-    TargetCheck {
-        name: "normalization of names",
-        expected: Expectations {
-            linux: Expectation {
-                text: "found by its name, listed as written or in another form",
-                source: "path_resolution(7)",
-            },
-            macos: Expectation {
-                text: "found by its name, listed as written or in another form",
-                source: "Apple File System Reference, case and normalization",
-            },
-        },
-        method: TargetCheckMethod::Files(normalization),
-    },
-    TargetCheck {
-        name: "odd characters in names",
-        expected: Expectations {
-            linux: Expectation { text: "each stored unchanged or refused", source: "path_resolution(7)" },
-            macos: Expectation {
-                text: "each stored unchanged or refused",
-                source: "SMBClient kernel/netsmb/smb_converter.c:302; xnu bsd/vfs/vfs_utfconv.c:778",
-            },
-        },
-        method: TargetCheckMethod::Files(odd_characters),
-    },
-    TargetCheck {
-        name: "longest name",
-        expected: Expectations {
-            linux: Expectation { text: "255 bytes", source: "NAME_MAX, limits.h(0p)" },
-            macos: Expectation { text: "255 bytes", source: "xnu bsd/sys/syslimits.h:103, NAME_MAX" },
-        },
-        method: TargetCheckMethod::Files(longest_name),
-    },
+    TargetCheck::new("case of names", TargetCheckMethod::Files(case))
+        .linux("listed with the same case", "path_resolution(7), mount.cifs(8)")
+        .macos("listed with the same case", "man getattrlist(2), VOL_CAP_FMT_CASE_PRESERVING"),
+    TargetCheck::new("normalization of names", TargetCheckMethod::Files(normalization))
+        .linux("found by its name, listed as written or in another form", "path_resolution(7)")
+        .macos(
+            "found by its name, listed as written or in another form",
+            "Apple File System Reference, case and normalization",
+        ),
+    TargetCheck::new("odd characters in names", TargetCheckMethod::Files(odd_characters))
+        .linux("each stored unchanged or refused", "path_resolution(7)")
+        .macos(
+            "each stored unchanged or refused",
+            "SMBClient kernel/netsmb/smb_converter.c:302; xnu bsd/vfs/vfs_utfconv.c:778",
+        ),
+    TargetCheck::new("longest name", TargetCheckMethod::Files(longest_name))
+        .linux("255 bytes", "NAME_MAX, limits.h(0p)")
+        .macos("255 bytes", "xnu bsd/sys/syslimits.h:103, NAME_MAX"),
 ];
 
 /// Length of the longest file name on Linux and macOS (`NAME_MAX`), in bytes.

@@ -6,58 +6,32 @@ use crate::error::RunError;
 use crate::platform::{Access, ByteRange, LockAction, SYSTEM, System};
 use longhaul_model::Protocol;
 
-use super::check::{
-    CheckAnswer, CheckOutcome, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod,
-    error_text,
-};
+use super::check::{CheckAnswer, CheckOutcome, CheckedTarget, TargetCheck, TargetCheckMethod, error_text};
 use super::scratch::ScratchFolder;
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck {
-        name: "byte-range lock",
-        expected: Expectations {
-            linux: Expectation {
-                text: "acquired and released, or refused as not supported",
-                source: "fcntl_locking(2)",
-            },
-            macos: Expectation {
-                text: "acquired and released; on SMB refused as not supported (ENOTSUP)",
-                source: "SMBClient kernel/smbfs/smbfs_vnops.c:10771, smbfs_vnop_advlock",
-            },
-        },
-        method: TargetCheckMethod::Files(lock),
-    },
-    TargetCheck {
-        name: "rename over a file",
-        expected: Expectations {
-            linux: Expectation { text: "replaced", source: "rename(2)" },
-            macos: Expectation { text: "replaced", source: "man rename(2)" },
-        },
-        method: TargetCheckMethod::Files(rename_over),
-    },
-    TargetCheck {
-        name: "rename over an open file",
-        expected: Expectations {
-            linux: Expectation {
-                text: "replaced, or refused as busy with both files unchanged; on SMB 2 and 3: ENOENT, and the old file is deleted",
-                source: "rename(2); measured with Linux 6.1 and Samba 4.22",
-            },
-            macos: Expectation {
-                text: "replaced, or refused as busy with both files unchanged",
-                source: "man rename(2); SMBClient kernel/smbfs/smbfs_vnops.c:8370, smbfs_vnop_rename",
-            },
-        },
-        method: TargetCheckMethod::Files(rename_over_open),
-    },
-    TargetCheck {
-        name: "hard link",
-        expected: Expectations {
-            linux: Expectation { text: "link count of 2, or refused", source: "link(2), statx(2)" },
-            macos: Expectation { text: "link count of 2, or refused", source: "man link(2), stat(2)" },
-        },
-        method: TargetCheckMethod::Files(hard_link),
-    },
+    TargetCheck::new("byte-range lock", TargetCheckMethod::Files(lock))
+        .linux("acquired and released, or refused as not supported", "fcntl_locking(2)")
+        .macos(
+            "acquired and released; on SMB refused as not supported (ENOTSUP)",
+            "SMBClient kernel/smbfs/smbfs_vnops.c:10771, smbfs_vnop_advlock",
+        ),
+    TargetCheck::new("rename over a file", TargetCheckMethod::Files(rename_over))
+        .linux("replaced", "rename(2)")
+        .macos("replaced", "man rename(2)"),
+    TargetCheck::new("rename over an open file", TargetCheckMethod::Files(rename_over_open))
+        .linux(
+            "replaced, or refused as busy with both files unchanged; on SMB 2 and 3: ENOENT, and the old file is deleted",
+            "rename(2); measured with Linux 6.1 and Samba 4.22",
+        )
+        .macos(
+            "replaced, or refused as busy with both files unchanged",
+            "man rename(2); SMBClient kernel/smbfs/smbfs_vnops.c:8370, smbfs_vnop_rename",
+        ),
+    TargetCheck::new("hard link", TargetCheckMethod::Files(hard_link))
+        .linux("link count of 2, or refused", "link(2), statx(2)")
+        .macos("link count of 2, or refused", "man link(2), stat(2)"),
 ];
 
 const OLD_CONTENT: &[u8] = b"old content";

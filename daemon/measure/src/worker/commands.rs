@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
-use super::examination;
+use super::examination::{self, TargetExamination};
 use super::failure_report::from_error;
 use super::message::{WorkerCommand, WorkerMessage, WorkerSetup};
 use super::output::Output;
@@ -13,12 +13,11 @@ use super::state::{LeaderTask, Worker};
 use super::worker_lock::WorkerLock;
 use crate::error::{RunError, StopReason};
 use crate::inventory::NotRemovedReason;
-use crate::local_folder;
-use crate::platform;
 use crate::recorder::Recorder;
 use crate::samplers::{ProbeSwitch, SampleReporter, SampleSink};
 use crate::sandbox::{CleanMode, CleanReport, Sandbox};
 use crate::workloads::Catalog;
+use crate::{local_folder, platform};
 use longhaul_model::ProbeMode;
 
 /// Maximum number of foreign files on the local disk in the report of a cleaning.
@@ -129,57 +128,51 @@ impl Worker {
                 self.send(&WorkerMessage::Ended(report))
             }
             WorkerCommand::CreateSandbox => {
-                let opened = self.mounted_sandbox();
-                self.send(&WorkerMessage::SandboxCreated {
-                    failed: opened.err().map(|error| from_error(&error)),
-                })
+                self.reply(self.mounted_sandbox().map(|_| WorkerMessage::SandboxCreated))
             }
-            WorkerCommand::Clean { mode } => self.send(&self.clean(mode)),
+            WorkerCommand::Clean { mode } => {
+                self.reply(self.clean(mode).map(|report| WorkerMessage::Cleaned { report }))
+            }
             WorkerCommand::ListOtherSandboxes => {
                 let found = Sandbox::others(&self.sandbox_location(), &self.timed_fs());
-                let failed = found.as_ref().err().map(from_error);
-                self.send(&WorkerMessage::OtherSandboxes { names: found.unwrap_or_default(), failed })
+                self.reply(found.map(|names| WorkerMessage::OtherSandboxes { names }))
             }
-            WorkerCommand::Examine => self.send(&self.examine()),
+            WorkerCommand::Examine => self.reply(self.examine().map(WorkerMessage::Examined)),
             WorkerCommand::SelfCheck { call } => {
                 let check = self.self_check(&call);
                 self.send(&WorkerMessage::SelfChecked { check })
             }
             WorkerCommand::CheckFidelity { step, operations_per_second } => {
                 self.stop.set_rate_limit(operations_per_second);
-                self.send(&self.check_fidelity(step))
+                let found = self.check_fidelity(step);
+                self.reply(found.map(|finding| WorkerMessage::FidelityChecked { finding }))
             }
-            WorkerCommand::ReadElsewhere(range) => self.send(&self.read_elsewhere(&range)),
+            WorkerCommand::ReadElsewhere(range) => {
+                let read = self.read_elsewhere(&range);
+                self.reply(read.map(|fingerprint| WorkerMessage::RangeRead { fingerprint }))
+            }
             WorkerCommand::Freshness(command) => {
-                self.send(&WorkerMessage::Freshness(self.freshness(&command)))
+                self.reply(self.freshness(&command).map(WorkerMessage::Freshness))
             }
             // The thread that reads commands handles these immediately and never queues them.
             WorkerCommand::Probe { .. } | WorkerCommand::Stop { .. } => Ok(()),
         }
     }
 
-    fn clean(&self, mode: CleanMode) -> WorkerMessage {
+    /// Sends the answer to a command, or the reason why it failed.
+    fn reply(&self, answer: Result<WorkerMessage, RunError>) -> io::Result<()> {
+        self.send(&answer.unwrap_or_else(|error| WorkerMessage::Failed(from_error(&error))))
+    }
+
+    fn examine(&self) -> Result<TargetExamination, RunError> {
+        let context = self.timed_fs();
+        examination::examine(&self.mounted_sandbox()?, &context)
+    }
+
+    fn clean(&self, mode: CleanMode) -> Result<Option<CleanReport>, RunError> {
         if mode == CleanMode::Remove {
             self.probe_switch.disable();
         }
-        match self.try_clean(mode) {
-            Ok(report) => WorkerMessage::Cleaned { report, failed: None },
-            Err(error) => WorkerMessage::Cleaned { report: None, failed: Some(from_error(&error)) },
-        }
-    }
-
-    fn examine(&self) -> WorkerMessage {
-        let attempt = || {
-            let context = self.timed_fs();
-            examination::examine(&self.mounted_sandbox()?, &context)
-        };
-        match attempt() {
-            Ok(found) => WorkerMessage::Examined { found: Some(found), failed: None },
-            Err(error) => WorkerMessage::Examined { found: None, failed: Some(from_error(&error)) },
-        }
-    }
-
-    fn try_clean(&self, mode: CleanMode) -> Result<Option<CleanReport>, RunError> {
         let context = self.timed_fs();
         let Some(sandbox) = Sandbox::open_existing(&self.sandbox_location(), &context)? else {
             return Ok(None);

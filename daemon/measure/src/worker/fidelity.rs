@@ -1,7 +1,6 @@
 //! The steps of a check of fidelity: one property each, and the removal of everything that was created.
 
-use super::failure_report::from_error;
-use super::message::{FidelityStep, WorkerMessage};
+use super::message::FidelityStep;
 use super::state::Worker;
 use crate::checks::fidelity::{self, Place};
 use crate::error::RunError;
@@ -10,20 +9,16 @@ use crate::selfcheck::error_text;
 use longhaul_model::{Finding, Property};
 
 impl Worker {
-    /// Makes one step and returns the answer for the supervisor.
-    pub fn check_fidelity(&self, step: FidelityStep) -> WorkerMessage {
+    /// Makes one step and returns its finding; `None` if it checks no property.
+    pub fn check_fidelity(&self, step: FidelityStep) -> Result<Option<Finding>, RunError> {
         self.held_lock.take();
-        let result = match step {
+        match step {
             FidelityStep::Check(property) => self.check_property(property).map(Some),
             FidelityStep::HoldLock => self.with_sandbox(|sandbox| self.hold_lock(sandbox)),
             FidelityStep::TryLock(sandbox) => {
                 fidelity::try_lock(&self.untracked_fs(), &self.setup.target.path, &sandbox)
             }
             FidelityStep::Finish => self.finish_fidelity().map(|()| None),
-        };
-        match result {
-            Ok(finding) => WorkerMessage::FidelityChecked { finding, failed: None },
-            Err(error) => WorkerMessage::FidelityChecked { finding: None, failed: Some(from_error(&error)) },
         }
     }
 

@@ -1,6 +1,5 @@
 //! The steps of a freshness session. The supervisor sends each step to the worker that writes or to those that watch.
 
-use super::failure_report::from_error;
 use super::message::{FreshnessAnswer, FreshnessCommand};
 use super::state::Worker;
 use crate::checks::freshness::{FOLDER, FreshnessSession, WatchLimit, Watcher, Writer};
@@ -9,12 +8,12 @@ use crate::sandbox::Sandbox;
 
 impl Worker {
     /// Does one step of a freshness session.
-    pub fn freshness(&self, command: &FreshnessCommand) -> FreshnessAnswer {
+    pub fn freshness(&self, command: &FreshnessCommand) -> Result<FreshnessAnswer, RunError> {
         self.probe_switch.set_running(FOLDER);
         let answer = self.try_freshness(command);
         self.reporter.report_slow_calls(Some(FOLDER));
         self.probe_switch.set_idle();
-        answer.unwrap_or_else(|error| FreshnessAnswer::Failed(from_error(&error)))
+        answer
     }
 
     fn try_freshness(&self, command: &FreshnessCommand) -> Result<FreshnessAnswer, RunError> {

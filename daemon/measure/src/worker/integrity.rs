@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use super::failure_report::from_error;
-use super::message::WorkerMessage;
 use super::state::Worker;
 use crate::checks::integrity::{FileToRead, RangeElsewhere, examine_file, read_elsewhere};
 use crate::error::{FoundBytes, RunError};
@@ -29,12 +27,10 @@ impl Worker {
         }
     }
 
-    /// Reads a range of a file in another target's sandbox.
-    pub fn read_elsewhere(&self, range: &RangeElsewhere) -> WorkerMessage {
-        match read_elsewhere(&self.timed_fs(), &self.setup.target.path, range) {
-            Ok(fingerprint) => WorkerMessage::RangeRead { fingerprint, failed: None },
-            Err(error) => WorkerMessage::RangeRead { fingerprint: None, failed: Some(from_error(&error)) },
-        }
+    /// Reads a range of a file in another target's sandbox, and returns the fingerprint of its bytes; `None` if the file is
+    /// missing.
+    pub fn read_elsewhere(&self, range: &RangeElsewhere) -> Result<Option<u64>, RunError> {
+        read_elsewhere(&self.timed_fs(), &self.setup.target.path, range)
     }
 }
 

@@ -157,18 +157,12 @@ pub enum WorkerMessage {
     Sample(WorkerSample),
     /// A run has ended.
     Ended(RunReport),
-    /// The sandbox exists, or could not be created.
-    SandboxCreated {
-        /// Reason why the sandbox could not be created; `None` on success.
-        failed: Option<FailureReport>,
-    },
+    /// A command failed that neither prepares nor runs a workload.
+    Failed(FailureReport),
+    /// The sandbox exists.
+    SandboxCreated,
     /// The target was examined.
-    Examined {
-        /// Result of the examination; `None` if it failed.
-        found: Option<TargetExamination>,
-        /// Reason why the examination failed; `None` on success.
-        failed: Option<FailureReport>,
-    },
+    Examined(TargetExamination),
     /// A check of a self-check was run.
     SelfChecked {
         /// Result of the check; `None` if the worker does not know a check with this name.
@@ -176,33 +170,25 @@ pub enum WorkerMessage {
     },
     /// A step of a check of fidelity was made.
     FidelityChecked {
-        /// Finding of the step; `None` if it failed or checked no property.
+        /// Finding of the step; `None` if it checked no property.
         finding: Option<Finding>,
-        /// Reason why the step failed; `None` on success.
-        failed: Option<FailureReport>,
     },
     /// A range of a file in another target's sandbox was read.
     RangeRead {
-        /// Fingerprint of its bytes; `None` if the file is missing or the reading failed.
+        /// Fingerprint of its bytes; `None` if the file is missing.
         fingerprint: Option<u64>,
-        /// Reason why the reading failed; `None` on success.
-        failed: Option<FailureReport>,
     },
     /// A step of a freshness session has ended.
     Freshness(FreshnessAnswer),
     /// The sandbox was cleaned.
     Cleaned {
-        /// Report on the removed entries; `None` if there is no sandbox or the cleaning failed.
+        /// Report on the removed entries; `None` if there is no sandbox.
         report: Option<CleanReport>,
-        /// Reason why the cleaning failed; `None` on success.
-        failed: Option<FailureReport>,
     },
     /// The target's folder was searched for sandboxes.
     OtherSandboxes {
-        /// Names of the sandboxes of other targets and machines; empty if the search failed.
+        /// Names of the sandboxes of other targets and machines.
         names: Vec<String>,
-        /// Reason why the search failed; `None` on success.
-        failed: Option<FailureReport>,
     },
 }
 
@@ -269,6 +255,4 @@ pub enum FreshnessAnswer {
     Clocks(ClockOffset),
     /// Time of each change on the clock of the NAS, in nanoseconds; `None` if the server does not have the change.
     Stamped(Vec<Option<i64>>),
-    /// The step failed.
-    Failed(FailureReport),
 }

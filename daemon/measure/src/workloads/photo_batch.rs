@@ -17,10 +17,9 @@ use crate::platform::Access;
 use crate::timed_fs::{Buffer, Folder, PhaseSpec, TimedFs};
 use longhaul_model::draw::shuffled_indices;
 use longhaul_model::{
-    ColdMethod, DamagePattern, DataAge, Figure, Operation, PHOTO_BATCH, Progress, Scale, Timestamp, Unit,
-    VerifiedData, WaitMetric,
+    ColdMethod, DamagePattern, DataAge, Figure, MIN_VALUES_FOR_P95, Operation, PHOTO_BATCH, Progress, Scale,
+    Timestamp, Unit, VerifiedData, WaitMetric, median, quantile,
 };
-use longhaul_model::{MIN_VALUES_FOR_P95, median, quantile};
 
 /// The number of bytes read from each photo for its thumbnail: Exif data is in the first 64 KiB.
 const HEAD_BYTES: usize = 64 << 10;

@@ -3,8 +3,7 @@
 
 use super::repetition_log::Repetition;
 use crate::profile::Analysis;
-use longhaul_model::median;
-use longhaul_model::{Figure, Unit};
+use longhaul_model::{Figure, Unit, median};
 
 /// The frame rates for which dropped frames are counted: the name of the figure, and frames per second.
 const FRAME_RATES: [(&str, f64); 3] = [("dropped-24", 24.0), ("dropped-30", 30.0), ("dropped-60", 60.0)];

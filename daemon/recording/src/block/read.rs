@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::num::NonZeroU8;
 
+use strum::VariantArray;
+
 use super::BLOCK_LENGTH;
 use super::columns::{Column, ColumnReader, DamagedBlock};
 use super::write::{IN_OPEN_FOLDER, RESULTS};
-use crate::PowerOfTwo;
 use crate::{
-    Access, Action, ActionResult, Copying, CreateMode, HandleNumber, NodeNumber, OpenMode, RecordedOperation,
+    Access, Action, ActionResult, Copying, CreateMode, HandleNumber, NodeNumber, OpenMode, PowerOfTwo,
+    RecordedOperation,
 };
 
 /// Returns the operations of a block.
@@ -40,7 +42,7 @@ impl BlockReader {
         let kind = self.columns.take(Column::Kind)?;
         let thread = self.columns.take_u32(Column::Thread)?;
         let pause = self.class(Column::Pause)?;
-        let (result, kind) = (result_of_number(kind % RESULTS), kind / RESULTS);
+        let (result, kind) = (ActionResult::VARIANTS[(kind % RESULTS) as usize], kind / RESULTS);
         let (kind, depth_in_open_folder) = match kind.checked_sub(IN_OPEN_FOLDER) {
             Some(kind) => (kind, Some(self.depth()?)),
             None => (kind, None),
@@ -150,28 +152,8 @@ fn number_near(base: u32, difference: i64) -> Result<u32, DamagedBlock> {
     u32::try_from(number).map_err(|_| DamagedBlock)
 }
 
-fn result_of_number(number: u64) -> ActionResult {
-    match number {
-        0 => ActionResult::Done,
-        1 => ActionResult::NotFound,
-        2 => ActionResult::Exists,
-        _ => ActionResult::Failed,
-    }
-}
-
 fn mode_of_number(bits: u8) -> Result<OpenMode, DamagedBlock> {
-    let access = match bits >> 5 {
-        0 => Access::Read,
-        1 => Access::Write,
-        2 => Access::ReadWrite,
-        3 => Access::Place,
-        _ => return Err(DamagedBlock),
-    };
-    let create = match bits >> 3 & 3 {
-        0 => CreateMode::Never,
-        1 => CreateMode::IfAbsent,
-        2 => CreateMode::Exclusive,
-        _ => return Err(DamagedBlock),
-    };
+    let access = *Access::VARIANTS.get(usize::from(bits >> 5)).ok_or(DamagedBlock)?;
+    let create = *CreateMode::VARIANTS.get(usize::from(bits >> 3 & 3)).ok_or(DamagedBlock)?;
     Ok(OpenMode { access, create, truncate: bits & 4 != 0, folder: bits & 2 != 0 })
 }

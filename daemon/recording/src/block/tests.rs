@@ -105,6 +105,16 @@ proptest! {
 }
 
 #[test]
+fn stored_numbers_do_not_change() {
+    use crate::operation::ActionKind::{FreeSpace, Lock, SetHandleAttributes};
+    use {Access::*, ActionResult::*, CreateMode::*};
+    assert_eq!([Lock, FreeSpace, SetHandleAttributes].map(|kind| kind as u64), [12, 20, 23]);
+    assert_eq!([Done, NotFound, Exists, Failed].map(|result| result as u64), [0, 1, 2, 3]);
+    assert_eq!([Read, Write, ReadWrite, Place].map(|access| access as u64), [0, 1, 2, 3]);
+    assert_eq!([Never, IfAbsent, Exclusive].map(|create| create as u64), [0, 1, 2]);
+}
+
+#[test]
 fn truncated_block_is_damaged() {
     let action = Action::Attributes { node: NodeNumber(7) };
     let operation = RecordedOperation {

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use super::columns::{Column, ColumnWriter};
-use crate::{
-    Access, Action, ActionResult, CreateMode, HandleNumber, NodeNumber, OpenMode, RecordedOperation,
-};
+use crate::operation::ActionKind;
+use crate::{Action, HandleNumber, NodeNumber, OpenMode, RecordedOperation};
 
 /// Number of answers; the kind of an action and its answer are one number.
 pub(super) const RESULTS: u64 = 4;
@@ -33,8 +32,8 @@ impl BlockWriter {
     fn put(&mut self, operation: &RecordedOperation) {
         let depth = operation.depth_in_open_folder;
         let place = if depth.is_some() { IN_OPEN_FOLDER } else { 0 };
-        let kind = (kind_number(&operation.action) + place) * RESULTS + result_number(operation.result);
-        self.columns.put(Column::Kind, kind);
+        let kind = ActionKind::from(operation.action) as u64 + place;
+        self.columns.put(Column::Kind, kind * RESULTS + operation.result as u64);
         self.columns.put(Column::Thread, u64::from(operation.thread));
         self.columns.put(Column::Pause, u64::from(operation.pause.number()));
         depth.into_iter().for_each(|depth| self.columns.put(Column::Mode, depth.get().into()));
@@ -114,60 +113,11 @@ impl BlockWriter {
     }
 }
 
-fn kind_number(action: &Action) -> u64 {
-    match action {
-        Action::Open { .. } => 0,
-        Action::Close { .. } => 1,
-        Action::List { .. } => 2,
-        Action::Read { .. } => 3,
-        Action::Write { .. } => 4,
-        Action::Sync { .. } => 5,
-        Action::Attributes { .. } => 6,
-        Action::HandleAttributes { .. } => 7,
-        Action::SetAttributes { .. } => 8,
-        Action::SetLength { .. } => 9,
-        Action::ReadExtendedAttribute { .. } => 10,
-        Action::WriteExtendedAttribute { .. } => 11,
-        Action::Lock { .. } => 12,
-        Action::Rename { .. } => 13,
-        Action::HardLink { .. } => 14,
-        Action::SymbolicLink { .. } => 15,
-        Action::ReadLink { .. } => 16,
-        Action::Remove { .. } => 17,
-        Action::CreateFolder { .. } => 18,
-        Action::RemoveFolder { .. } => 19,
-        Action::FreeSpace { .. } => 20,
-        Action::Copy(_) => 21,
-        Action::AttributesButAccessTime { .. } => 22,
-        Action::SetHandleAttributes { .. } => 23,
-    }
-}
-
-fn result_number(result: ActionResult) -> u64 {
-    match result {
-        ActionResult::Done => 0,
-        ActionResult::NotFound => 1,
-        ActionResult::Exists => 2,
-        ActionResult::Failed => 3,
-    }
-}
-
 /// Returns the bits of a mode: whether it has a handle, must be a folder, loses its content, is created (two bits), access.
 fn mode_number(mode: OpenMode, has_handle: bool) -> u64 {
-    let access = match mode.access {
-        Access::Read => 0,
-        Access::Write => 1,
-        Access::ReadWrite => 2,
-        Access::Place => 3,
-    };
-    let create = match mode.create {
-        CreateMode::Never => 0,
-        CreateMode::IfAbsent => 1,
-        CreateMode::Exclusive => 2,
-    };
     u64::from(has_handle)
         | u64::from(mode.folder) << 1
         | u64::from(mode.truncate) << 2
-        | create << 3
-        | access << 5
+        | (mode.create as u64) << 3
+        | (mode.access as u64) << 5
 }

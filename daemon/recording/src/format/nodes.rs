@@ -1,6 +1,7 @@
 //! The tree as compressed columns: parents, kinds, initial states.
 
 use longhaul_model::varint;
+use strum::VariantArray;
 
 use crate::compression::{compress, decompress};
 use crate::{FileKind, InitialState, Node, NodeNumber, PowerOfTwo};
@@ -9,19 +10,6 @@ use crate::{FileKind, InitialState, Node, NodeNumber, PowerOfTwo};
 pub const MAX_NODES: u64 = 2_000_000;
 /// Largest number of bytes of a node before compression: the parent takes five at most, kind and state one each.
 const MAX_NODE_BYTES: u64 = 7;
-
-/// Kinds in the order of their numbers.
-const KINDS: [FileKind; 9] = [
-    FileKind::Other,
-    FileKind::Image,
-    FileKind::Video,
-    FileKind::Audio,
-    FileKind::Document,
-    FileKind::Source,
-    FileKind::Archive,
-    FileKind::Database,
-    FileKind::Temporary,
-];
 
 /// Number of the first state that is a file; its class is added.
 const FIRST_FILE: u8 = 3;
@@ -59,7 +47,7 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<Vec<Node>> {
         return None;
     }
     let node = |(parent, (kind, state)): (NodeNumber, (&u8, &u8))| {
-        let kind = *KINDS.get(usize::from(*kind))?;
+        let kind = *FileKind::VARIANTS.get(usize::from(*kind))?;
         Some(Node { parent, kind, initial: state_of_number(*state)? })
     };
     parents.into_iter().zip(kinds.iter().zip(states)).map(node).collect()
@@ -81,14 +69,4 @@ fn state_of_number(number: u8) -> Option<InitialState> {
         2 => InitialState::Link,
         size => InitialState::File(PowerOfTwo::from_number(size - FIRST_FILE)?),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_stand_at_their_numbers() {
-        assert!(KINDS.iter().enumerate().all(|(number, kind)| *kind as usize == number));
-    }
 }

@@ -43,7 +43,13 @@ pub struct PlannedCopy {
 }
 
 /// Work of one step. Offsets and lengths are in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumDiscriminants)]
+#[strum_discriminants(
+    name(Code),
+    vis(pub(super)),
+    derive(strum::VariantArray),
+    doc = "Kind of a step, kept as a number."
+)]
 #[expect(missing_docs, reason = "as in `Action`")]
 pub enum PlannedAction {
     OpenFile(Opening),

@@ -1,6 +1,8 @@
 //! The operations of one replay thread, packed into columns: 6 to 18 bytes each.
 
-use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
+use strum::VariantArray;
+
+use super::action::{Code, FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
 use crate::{Access, ActionResult, NodeNumber};
 
 /// Largest length of one read or write. The kernel of Linux moves no more with one call either.
@@ -83,85 +85,71 @@ impl ReplayThread {
 
     /// Adds a step, whose waits were added before.
     pub(super) fn push(&mut self, step: ReplayStep<'static>) {
-        let (code, object) = self.pack(step.action);
-        let answer = match step.expected {
-            ActionResult::Done | ActionResult::Failed => 0,
-            ActionResult::NotFound => 1,
-            ActionResult::Exists => 2,
-        };
+        let object = self.pack(step.action);
         self.extras.extend(step.folder.map(|slot| slot.0));
         let place = if step.folder.is_some() { IN_FOLDER } else { 0 };
-        self.codes.push(code as u8 | place | answer << 6);
+        self.codes.push(Code::from(step.action) as u8 | place | (step.expected as u8) << 6);
         self.pauses.push(step.pause | if step.pauses_last { PAUSES_LAST } else { 0 });
         self.objects.push(object);
     }
 
-    fn pack(&mut self, action: PlannedAction) -> (Code, u32) {
+    fn pack(&mut self, action: PlannedAction) -> u32 {
         use PlannedAction as A;
         match action {
             A::OpenFile(open) => {
                 let flags =
                     open.access as u32 | u32::from(open.creates) << 2 | u32::from(open.truncates) << 3;
                 self.extras.extend([open.slot.0, open.file.0, flags]);
-                (Code::OpenFile, open.node.0)
+                open.node.0
             }
-            A::OpenFolder { node, slot } => {
+            A::OpenFolder { node, slot } | A::OpenPlace { node, slot } => {
                 self.extras.push(slot.0);
-                (Code::OpenFolder, node.0)
+                node.0
             }
-            A::OpenPlace { node, slot } => {
-                self.extras.push(slot.0);
-                (Code::OpenPlace, node.0)
+            A::Read { slot, offset, length } | A::Write { slot, offset, length } => {
+                self.pack_transfer(slot, [offset, length])
             }
-            A::Read { slot, offset, length } => self.pack_transfer(Code::Read, slot, [offset, length]),
-            A::Write { slot, offset, length } => self.pack_transfer(Code::Write, slot, [offset, length]),
             A::Copy(copy) => {
                 self.extras.push(copy.to.0);
                 self.extras.extend([copy.write_at as u32, (copy.write_at >> 32) as u32]);
-                self.pack_transfer(Code::Copy, copy.from, [copy.read_at, copy.length])
+                self.pack_transfer(copy.from, [copy.read_at, copy.length])
             }
             A::Clone { from, to } => {
                 self.extras.push(to.0);
-                (Code::Clone, from.0)
+                from.0
             }
-            A::SetLength { slot, length } => self.pack_transfer(Code::SetLength, slot, [length, 0]),
-            A::SetLengthByName { node, length } => {
-                self.pack_transfer(Code::SetLengthByName, Slot(node.0), [length, 0])
-            }
+            A::SetLength { slot, length } => self.pack_transfer(slot, [length, 0]),
+            A::SetLengthByName { node, length } => self.pack_transfer(Slot(node.0), [length, 0]),
             A::SetExtendedAttribute { node, length } => {
                 self.extras.push(length);
-                (Code::SetExtendedAttribute, node.0)
+                node.0
             }
-            A::Rename { from, to } => self.pack_pair(Code::Rename, from, to),
-            A::RenameToNew { from, to } => self.pack_pair(Code::RenameToNew, from, to),
-            A::HardLink { from, to } => self.pack_pair(Code::HardLink, from, to),
-            A::Close { slot } => (Code::Close, slot.0),
-            A::List { slot } => (Code::List, slot.0),
-            A::Sync { slot } => (Code::Sync, slot.0),
-            A::Lock { slot } => (Code::Lock, slot.0),
-            A::SlotAttributes { slot } => (Code::SlotAttributes, slot.0),
-            A::Attributes { node } => (Code::Attributes, node.0),
-            A::AttributesButAccessTime { node } => (Code::AttributesButAccessTime, node.0),
-            A::SetAttributes { node } => (Code::SetAttributes, node.0),
-            A::SetSlotAttributes { slot } => (Code::SetSlotAttributes, slot.0),
-            A::ExtendedAttribute { node } => (Code::ExtendedAttribute, node.0),
-            A::SymbolicLink { node } => (Code::SymbolicLink, node.0),
-            A::ReadLink { node } => (Code::ReadLink, node.0),
-            A::Remove { node } => (Code::Remove, node.0),
-            A::CreateFolder { node } => (Code::CreateFolder, node.0),
-            A::RemoveFolder { node } => (Code::RemoveFolder, node.0),
-            A::FreeSpace => (Code::FreeSpace, 0),
+            A::Rename { from, to } | A::RenameToNew { from, to } | A::HardLink { from, to } => {
+                self.extras.push(to.0);
+                from.0
+            }
+            A::Close { slot }
+            | A::List { slot }
+            | A::Sync { slot }
+            | A::Lock { slot }
+            | A::SlotAttributes { slot }
+            | A::SetSlotAttributes { slot } => slot.0,
+            A::Attributes { node }
+            | A::AttributesButAccessTime { node }
+            | A::SetAttributes { node }
+            | A::ExtendedAttribute { node }
+            | A::SymbolicLink { node }
+            | A::ReadLink { node }
+            | A::Remove { node }
+            | A::CreateFolder { node }
+            | A::RemoveFolder { node } => node.0,
+            A::FreeSpace => 0,
         }
     }
 
-    fn pack_pair(&mut self, code: Code, from: NodeNumber, to: NodeNumber) -> (Code, u32) {
-        self.extras.push(to.0);
-        (code, from.0)
-    }
-
-    fn pack_transfer(&mut self, code: Code, slot: Slot, [offset, length]: [u64; 2]) -> (Code, u32) {
+    fn pack_transfer(&mut self, slot: Slot, [offset, length]: [u64; 2]) -> u32 {
         self.extras.extend([offset as u32, (offset >> 32) as u32, length.min(MAX_TRANSFER) as u32]);
-        (code, slot.0)
+        slot.0
     }
 }
 
@@ -170,74 +158,7 @@ const PAUSES_LAST: u8 = 0x80;
 /// Mark of a code whose names are given from an open folder.
 const IN_FOLDER: u8 = 0x20;
 
-/// Kind of a step, as stored: less than [`IN_FOLDER`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Code {
-    OpenFile,
-    OpenFolder,
-    OpenPlace,
-    Close,
-    List,
-    Read,
-    Write,
-    Copy,
-    Clone,
-    Sync,
-    Lock,
-    SlotAttributes,
-    Attributes,
-    AttributesButAccessTime,
-    SetAttributes,
-    SetSlotAttributes,
-    SetLength,
-    SetLengthByName,
-    ExtendedAttribute,
-    SetExtendedAttribute,
-    Rename,
-    RenameToNew,
-    HardLink,
-    SymbolicLink,
-    ReadLink,
-    Remove,
-    CreateFolder,
-    RemoveFolder,
-    FreeSpace,
-}
-
-impl Code {
-    const ALL: [Self; 29] = [
-        Self::OpenFile,
-        Self::OpenFolder,
-        Self::OpenPlace,
-        Self::Close,
-        Self::List,
-        Self::Read,
-        Self::Write,
-        Self::Copy,
-        Self::Clone,
-        Self::Sync,
-        Self::Lock,
-        Self::SlotAttributes,
-        Self::Attributes,
-        Self::AttributesButAccessTime,
-        Self::SetAttributes,
-        Self::SetSlotAttributes,
-        Self::SetLength,
-        Self::SetLengthByName,
-        Self::ExtendedAttribute,
-        Self::SetExtendedAttribute,
-        Self::Rename,
-        Self::RenameToNew,
-        Self::HardLink,
-        Self::SymbolicLink,
-        Self::ReadLink,
-        Self::Remove,
-        Self::CreateFolder,
-        Self::RemoveFolder,
-        Self::FreeSpace,
-    ];
-}
+const _: () = assert!(Code::VARIANTS.len() <= IN_FOLDER as usize);
 
 /// Iterator over the steps of a replay thread.
 #[derive(Clone)]
@@ -273,12 +194,7 @@ impl<'plan> Steps<'plan> {
             node,
             slot,
             file,
-            access: match flags & 3 {
-                0 => Access::Read,
-                1 => Access::Write,
-                2 => Access::ReadWrite,
-                _ => Access::Place,
-            },
+            access: Access::VARIANTS[(flags & 3) as usize],
             creates: flags & 4 > 0,
             truncates: flags & 8 > 0,
         }
@@ -346,13 +262,9 @@ impl<'plan> Iterator for Steps<'plan> {
     fn next(&mut self) -> Option<ReplayStep<'plan>> {
         let packed = *self.lane.codes.get(self.step)?;
         let waits = self.waits();
-        let action = self.unpack(Code::ALL[(packed & 0x1f) as usize], self.lane.objects[self.step]);
+        let action = self.unpack(Code::VARIANTS[(packed & 0x1f) as usize], self.lane.objects[self.step]);
         let folder = if packed & IN_FOLDER > 0 { Some(Slot(self.extra())) } else { None };
-        let expected = match packed >> 6 {
-            0 => ActionResult::Done,
-            1 => ActionResult::NotFound,
-            _ => ActionResult::Exists,
-        };
+        let expected = ActionResult::VARIANTS[(packed >> 6) as usize];
         let pause = self.lane.pauses[self.step];
         let (pause, pauses_last) = (pause & !PAUSES_LAST, pause & PAUSES_LAST > 0);
         self.step += 1;

@@ -3,20 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use longhaul_model::Event;
-use longhaul_model::Scale;
+use longhaul_model::{Event, Scale};
 use longhaul_store::NewRound;
 
 fn round() -> NewRound {
-    NewRound {
-        started: Timestamp::from_us(1),
-        utc_offset_seconds: 0,
-        seed: 1,
-        scale: Scale::Quick,
-        planned: vec![],
-        scheduled: None,
-        before: None,
-    }
+    NewRound::new(Timestamp::from_us(1), 1, Scale::Quick)
 }
 
 fn opened() -> (tempfile::TempDir, Database) {

@@ -188,28 +188,8 @@ mod tests {
             bytes_limit: None,
             probe: Default::default(),
         };
-        Status {
-            schema: 1,
-            version: String::new(),
-            pid: 1,
-            started_us: at(0),
-            now_us: at(minutes),
-            state: State::Waiting,
-            problems: vec![],
-            targets: vec![target],
-            stalls: vec![],
-            rounds: Default::default(),
-            last_round: None,
-            next_round_us: None,
-            slices: 1,
-            design: None,
-            database: DatabaseStatus { path: "/d".into(), bytes: None },
-            config: None,
-            log_level: String::new(),
-            telemetry: Default::default(),
-            notify: Default::default(),
-            fleet_export: None,
-        }
+        let database = DatabaseStatus { path: "/d".into(), bytes: None };
+        Status { started_us: at(0), targets: vec![target], ..Status::new(database, at(minutes)) }
     }
 
     fn waiting() -> TargetState {

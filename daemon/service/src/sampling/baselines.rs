@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use longhaul_model::Histogram;
-use longhaul_model::{LoadContext, ProbeKind, ProbeSample, TargetName, Timestamp};
+use longhaul_model::{Histogram, LoadContext, ProbeKind, ProbeSample, TargetName, Timestamp};
 
 use crate::schedule::yielding::LatencySummary;
 

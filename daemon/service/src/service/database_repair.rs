@@ -105,15 +105,7 @@ mod tests {
     fn damaged_file_without_its_log_is_moved_aside_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("longhaul.sqlite");
-        let round = NewRound {
-            started: Timestamp::from_us(1),
-            utc_offset_seconds: 0,
-            seed: 1,
-            scale: longhaul_model::Scale::Quick,
-            planned: vec![],
-            scheduled: None,
-            before: None,
-        };
+        let round = NewRound::new(Timestamp::from_us(1), 1, longhaul_model::Scale::Quick);
         let (database, _) = Database::open(&path, &[], Timestamp::from_us(1)).unwrap();
         (0..600).for_each(|_| assert!(database.writer().begin_round(round.clone()).is_ok()));
         drop(database);

@@ -3,8 +3,7 @@
 use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
-use longhaul_model::Event;
-use longhaul_model::Hint;
+use longhaul_model::{Event, Hint};
 use longhaul_store::PREPARATION_EVENT;
 use serde_json::json;
 

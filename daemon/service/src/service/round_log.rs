@@ -87,13 +87,8 @@ mod tests {
             Database::open(&folder.path().join("longhaul.sqlite"), &[], Timestamp::from_us(1)).unwrap();
         let mut log = RoundLog::default();
         let round = |scheduled: Option<i64>| NewRound {
-            started: Timestamp::from_us(1),
-            utc_offset_seconds: 0,
-            seed: 1,
-            scale: Scale::Quick,
-            planned: vec![],
             scheduled: scheduled.map(Timestamp::from_us),
-            before: None,
+            ..NewRound::new(Timestamp::from_us(1), 1, Scale::Quick)
         };
         log.add_skipped(round(Some(1)), "paused: by the user".to_owned());
         log.add_skipped(round(None), "time-budget: used up".to_owned());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_model::{Hint, MachineSnapshot, Target, Timestamp};
+use longhaul_model::{Hint, MachineSnapshot, Timestamp};
 use longhaul_store::{NewRound, PlannedRun, RoundStatus};
 
 use super::Service;
@@ -213,17 +213,13 @@ impl Service {
     }
 
     fn skipped_round(&self, at: Timestamp, scheduled: Option<Timestamp>) -> NewRound {
-        let planned = self.config.workloads.iter().flat_map(|workload| {
-            let planned =
-                |target: &Target| PlannedRun { target: target.name.clone(), workload: workload.clone() };
-            self.config.targets.iter().map(planned)
-        });
+        let targets = self.config.targets.iter().map(|target| &target.name);
         NewRound {
             started: at,
             utc_offset_seconds: self.clock_changes.last().utc_offset_seconds,
             seed: self.seed,
             scale: self.config.scale,
-            planned: planned.collect(),
+            planned: PlannedRun::each(&self.config.workloads, targets),
             scheduled,
             before: None,
         }

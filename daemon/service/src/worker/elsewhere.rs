@@ -19,8 +19,7 @@ impl Worker {
         options: &mut RequestOptions<'_>,
     ) -> Result<Option<u64>, FailureReport> {
         match self.request(&WorkerCommand::ReadElsewhere(range), options, LimitScope::Total)?.message {
-            WorkerMessage::RangeRead { fingerprint, failed: None } => Ok(fingerprint),
-            WorkerMessage::RangeRead { failed: Some(failure), .. } => Err(failure),
+            WorkerMessage::RangeRead { fingerprint } => Ok(fingerprint),
             other => Err(unexpected_message_failure(&other)),
         }
     }

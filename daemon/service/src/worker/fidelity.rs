@@ -43,10 +43,7 @@ impl Worker {
         let response = self.request(&command, options, LimitScope::PerOperation)?;
         let bytes_written = response.bytes_written;
         match response.message {
-            WorkerMessage::FidelityChecked { finding, failed: None } => {
-                Ok(FidelityAnswer { finding, bytes_written })
-            }
-            WorkerMessage::FidelityChecked { failed: Some(failure), .. } => Err(failure),
+            WorkerMessage::FidelityChecked { finding } => Ok(FidelityAnswer { finding, bytes_written }),
             other => Err(unexpected_message_failure(&other)),
         }
     }

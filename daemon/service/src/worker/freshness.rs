@@ -22,7 +22,6 @@ impl Worker {
         options: &mut RequestOptions<'_>,
     ) -> Result<FreshnessAnswer, FailureReport> {
         match self.request(&WorkerCommand::Freshness(command), options, LimitScope::Total)?.message {
-            WorkerMessage::Freshness(FreshnessAnswer::Failed(failure)) => Err(failure),
             WorkerMessage::Freshness(answer) => Ok(answer),
             other => Err(unexpected_message_failure(&other)),
         }

@@ -217,7 +217,7 @@ impl Worker {
     /// Creates the sandbox without any test data.
     pub fn create_sandbox(&mut self, options: &mut RequestOptions<'_>) -> Result<(), FailureReport> {
         match self.request(&WorkerCommand::CreateSandbox, options, LimitScope::PerOperation)?.message {
-            WorkerMessage::SandboxCreated { failed } => failed.map_or(Ok(()), Err),
+            WorkerMessage::SandboxCreated => Ok(()),
             other => Err(unexpected_message_failure(&other)),
         }
     }
@@ -229,8 +229,7 @@ impl Worker {
         options: &mut RequestOptions<'_>,
     ) -> Result<Option<CleanReport>, FailureReport> {
         match self.request(&WorkerCommand::Clean { mode }, options, LimitScope::PerOperation)?.message {
-            WorkerMessage::Cleaned { report, failed: None } => Ok(report),
-            WorkerMessage::Cleaned { failed: Some(failure), .. } => Err(failure),
+            WorkerMessage::Cleaned { report } => Ok(report),
             other => Err(unexpected_message_failure(&other)),
         }
     }
@@ -241,8 +240,7 @@ impl Worker {
         options: &mut RequestOptions<'_>,
     ) -> Result<Vec<String>, FailureReport> {
         match self.request(&WorkerCommand::ListOtherSandboxes, options, LimitScope::PerOperation)?.message {
-            WorkerMessage::OtherSandboxes { names, failed: None } => Ok(names),
-            WorkerMessage::OtherSandboxes { failed: Some(failure), .. } => Err(failure),
+            WorkerMessage::OtherSandboxes { names } => Ok(names),
             other => Err(unexpected_message_failure(&other)),
         }
     }
@@ -250,8 +248,7 @@ impl Worker {
     /// Tests every operation that a run needs once, with one small file.
     pub fn examine(&mut self, options: &mut RequestOptions<'_>) -> Result<TargetExamination, FailureReport> {
         match self.request(&WorkerCommand::Examine, options, LimitScope::Total)?.message {
-            WorkerMessage::Examined { found: Some(found), .. } => Ok(found),
-            WorkerMessage::Examined { failed: Some(failure), .. } => Err(failure),
+            WorkerMessage::Examined(found) => Ok(found),
             other => Err(unexpected_message_failure(&other)),
         }
     }
@@ -298,7 +295,12 @@ impl Worker {
                         self.backoff = CrashBackoff::default();
                         let bytes_written = link.recorder().bytes_written().saturating_sub(written);
                         self.state = State::Idle(link);
-                        return Ok(Response { message: answer, phases: wait.phases, bytes_written });
+                        return match answer {
+                            WorkerMessage::Failed(failure) => {
+                                Err(RequestFailed { phases: wait.phases, failure })
+                            }
+                            message => Ok(Response { message, phases: wait.phases, bytes_written }),
+                        };
                     }
                 }
                 ProcessEvent::Closed => return Err(self.handle_crash(link, wait.phases)),

@@ -30,19 +30,14 @@ pub fn truncated_phase(start: PhaseStart, recorder: &Recorder) -> Phase {
     let recorded = recorder.snapshot();
     let nanoseconds = u64::try_from(start.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     Phase {
-        name: start.name,
-        cache: start.cache,
         cold_by: start.cold_method,
         began_us: Some(start.started_wall),
         seconds: start.started.elapsed().as_secs_f64(),
         bytes_read: recorded.bytes_read,
         bytes_written: recorded.bytes_written,
         complete: false,
-        figures: vec![],
         operations: recorded.operations,
         calls: recorder.calls(monotonic_ns().saturating_sub(nanoseconds)),
-        wire: None,
-        request_times: None,
-        verified: vec![],
+        ..Phase::new(start.name, start.cache)
     }
 }

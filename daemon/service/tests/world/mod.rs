@@ -12,9 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_measure::worker::{FailureReport, RunReport, VERSION, WorkerMessage};
-use longhaul_model::Histogram;
 use longhaul_model::{
-    CacheState, ColdMethod, Conditions, CounterReading, Failure, Figure, Finding, KeepResult,
+    CacheState, ColdMethod, Conditions, CounterReading, Failure, Figure, Finding, Histogram, KeepResult,
     MachineSnapshot, MachineStep, Mount, NegotiatedOptions, Operation, OperationStats, Outcome, Phase, Power,
     Property, Protocol, ReadBack, Role, Target, TargetName, Timestamp, Unit,
 };
@@ -310,7 +309,7 @@ fn script(version: &str, fidelity: &WorkerMessage) -> Vec<String> {
 fn kept_permissions() -> WorkerMessage {
     let (property, read_back) = (Property::Permissions, ReadBack::Server);
     let finding = Finding { property, result: KeepResult::Kept, detail: String::new(), read_back };
-    WorkerMessage::FidelityChecked { finding: Some(finding), failed: None }
+    WorkerMessage::FidelityChecked { finding: Some(finding) }
 }
 
 /// Returns the answer of a worker whose share refuses everything.
@@ -318,8 +317,7 @@ pub fn refused_fidelity() -> WorkerMessage {
     let (path, error) = (Some("/m/smb".to_owned()), Some("EACCES".to_owned()));
     let message = "open /m/smb: EACCES".to_owned();
     let failure = Failure { operation: Some(Operation::Open), path, error, message };
-    let failed = FailureReport { outcome: Outcome::Error, failure };
-    WorkerMessage::FidelityChecked { finding: None, failed: Some(failed) }
+    WorkerMessage::Failed(FailureReport { outcome: Outcome::Error, failure })
 }
 
 /// Returns a phase of the average size of a real workload's phase.
@@ -331,19 +329,12 @@ fn phase(number: u64) -> Phase {
     };
     let operations = [Operation::Open, Operation::Read, Operation::Getattr, Operation::Readdir];
     Phase {
-        name: format!("phase-{number}"),
-        cache: CacheState::Cold,
         cold_by: Some(ColdMethod::RotatedSlice),
         began_us: Some(Timestamp::from_us(1_000_000)),
         seconds: 1.5,
         bytes_read: 1_000_000,
-        bytes_written: 0,
-        complete: true,
         figures: vec![Figure::new("walk", Unit::Seconds, 1.5), Figure::new("rate", Unit::PerSecond, 1234.5)],
         operations: operations.map(stats).into(),
-        calls: vec![],
-        wire: None,
-        request_times: None,
-        verified: vec![],
+        ..Phase::new(format!("phase-{number}"), CacheState::Cold)
     }
 }

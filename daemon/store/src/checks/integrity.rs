@@ -8,12 +8,11 @@ use rusqlite::{Connection, Row, named_params};
 use serde_json::json;
 
 use crate::error::{Fault, Result};
-use crate::events;
-use crate::insert;
 use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
 use crate::wire::{EnumName, parse_enum_name};
 use crate::writer::Writer;
+use crate::{events, insert};
 use longhaul_model::stored::StoredRun;
 
 impl Writer {

@@ -72,9 +72,7 @@ fn limit_size(writer: &Writer, pages: i64) {
 
 #[test]
 fn full_disk_loses_no_acknowledged_run() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let mut acknowledged = Vec::new();
     for _ in 0..4 {
         limit_size(&writer, 20);
@@ -113,9 +111,7 @@ fn reader_sees_only_complete_runs_during_writes() {
 
 #[test]
 fn many_threads_share_one_writer() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (_db, writer, round) = TestDb::with_round();
     let numbers: Vec<i64> = std::thread::scope(|scope| {
         let add = |slot| writer.add_run(&target(), &samples::run(round, slot), &[]).unwrap().number;
         let threads: Vec<_> = (0..8).map(|slot| scope.spawn(move || add(slot))).collect();

@@ -3,7 +3,7 @@
 use longhaul_model::{NegotiatedOptions, Outcome, Protocol, Role, Run, SHARE_KEYS, Target};
 use serde_json::json;
 
-use super::{TestDb, new_round, samples, target};
+use super::{TestDb, samples, target};
 use crate::Writer;
 
 struct EpochTest {
@@ -14,9 +14,7 @@ struct EpochTest {
 
 impl EpochTest {
     fn new() -> Self {
-        let db = TestDb::new();
-        let writer = db.writer();
-        let round = writer.begin_round(new_round()).unwrap();
+        let (db, writer, round) = TestDb::with_round();
         Self { db, writer, round }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_model::time::DAY;
 use longhaul_model::{ChangeKind, FreshnessDay, FreshnessOutcome, FreshnessSample, Timestamp};
 
-use super::{TestDb, at, new_round, samples, target};
+use super::{TestDb, at, samples, target};
 
 fn sample(kind: ChangeKind, outcome: FreshnessOutcome) -> FreshnessSample {
     FreshnessSample {
@@ -23,9 +23,7 @@ fn sample(kind: ChangeKind, outcome: FreshnessOutcome) -> FreshnessSample {
 
 #[test]
 fn freshness_samples_are_read_back_with_their_epoch() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let stored = writer.add_run(&target(), &samples::run(round, 0), &[]).unwrap();
     let us = Duration::from_micros;
     let outcomes = [
@@ -62,9 +60,7 @@ fn expired_freshness_samples_are_deleted() {
 
 #[test]
 fn history_counts_only_changes_of_other_clients_with_a_result() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let stored = writer.add_run(&target(), &samples::run(round, 0), &[]).unwrap();
     let (ms, seconds) = (Duration::from_millis, Duration::from_secs);
     let seen = |latest| FreshnessOutcome::Seen { earliest: ms(0), latest };

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use longhaul_model::History;
-use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::{
-    CacheState, Event, Figure, MachineStep, Outcome, Phase, Role, RoundStatus, Run, Target, Unit,
+    CacheState, Event, Figure, History, MachineStep, Outcome, Phase, Role, RoundStatus, Run,
+    STANDARD_TASKS as TASKS, Target, Unit,
 };
 use rusqlite::Connection;
 
@@ -17,28 +16,15 @@ pub(super) fn run_with_metrics(workload_name: &str, round: i64, slot: u32) -> Ru
     let metrics = TASKS.iter().find(|task| task.name() == workload_name).unwrap().metrics();
     let parts = metrics.iter().flat_map(|metric| metric.figures.iter().map(|part| (part, metric.cache)));
     let phases = parts.enumerate().map(|(index, ((phase, figure), cache))| Phase {
-        name: (*phase).to_owned(),
-        cache: if *phase == "scan" { CacheState::Cold } else { cache },
-        cold_by: None,
-        began_us: None,
         seconds: 9.0,
-        bytes_read: 0,
-        bytes_written: 0,
-        complete: true,
         figures: vec![Figure::new(figure, Unit::Seconds, 0.1 + index as f64 / 3.0)],
-        operations: vec![],
-        calls: vec![],
-        wire: None,
-        request_times: None,
-        verified: vec![],
+        ..Phase::new(*phase, if *phase == "scan" { CacheState::Cold } else { cache })
     });
     Run { workload: workload_name.to_owned(), phases: phases.collect(), ..samples::run(round, slot) }
 }
 
 fn filled_database() -> TestDb {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     for (slot, workload) in TASKS.iter().enumerate() {
         writer.add_run(&target(), &run_with_metrics(workload.name(), round, slot as u32), &[]).unwrap();
     }
@@ -114,9 +100,7 @@ fn history_has_every_metric_except_of_failed_runs() {
 
 #[test]
 fn round_trip_time_of_a_run_is_in_the_history() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     for (slot, us) in [(0, Some(3_200)), (1, None)] {
         let mut run = run_with_metrics("photo-batch", round, slot);
         run.conditions.round_trip_us = us;
@@ -147,9 +131,7 @@ fn history_is_read_from_a_covering_index() {
 
 #[test]
 fn runs_after_an_earlier_history_give_the_same_history_with_each_recording() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let mut earlier = history(&db);
     let replays = [None, Some("photos"), None, Some("mail"), Some("mail"), Some("photos"), None];
     for (slot, recording) in replays.into_iter().enumerate() {
@@ -167,9 +149,7 @@ fn runs_after_an_earlier_history_give_the_same_history_with_each_recording() {
 
 #[test]
 fn replay_that_failed_before_it_read_its_recording_stays_a_failure() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let add = |slot, recording: Option<&str>| {
         let mut run = run_with_metrics("photo-batch", round, slot);
         run.workload = "your-day".to_owned();

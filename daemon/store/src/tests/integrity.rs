@@ -2,7 +2,7 @@
 
 use longhaul_model::{DamagePattern, DataAge, Mismatch, MismatchReread, OtherReread};
 
-use super::{TestDb, at, new_round, samples, target};
+use super::{TestDb, at, samples, target};
 
 fn mismatch(offset: u64, fingerprint: u64) -> Mismatch {
     Mismatch {
@@ -26,9 +26,7 @@ fn mismatch(offset: u64, fingerprint: u64) -> Mismatch {
 
 #[test]
 fn the_same_mismatch_is_stored_once_and_counted() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     for (slot, found) in
         [vec![mismatch(0, 1)], vec![mismatch(0, 1), mismatch(0, u64::MAX)]].iter().enumerate()
     {
@@ -46,9 +44,7 @@ fn the_same_mismatch_is_stored_once_and_counted() {
 
 #[test]
 fn what_other_shares_read_is_kept_until_they_read_again() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let read = |result| OtherReread { target: "nfs".parse().unwrap(), protocol: None, result };
     let (correct, same) = (read(MismatchReread::Correct), read(MismatchReread::SameDamage));
     for (slot, elsewhere) in [vec![], vec![correct.clone()], vec![], vec![same.clone()]].iter().enumerate() {
@@ -61,9 +57,7 @@ fn what_other_shares_read_is_kept_until_they_read_again() {
 
 #[test]
 fn a_mismatch_without_its_run_is_not_stored() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let unstorable = longhaul_model::Run { seconds: f64::NAN, ..samples::run(round, 0) };
     assert!(writer.add_run(&target(), &unstorable, &[mismatch(0, 1)]).is_err());
     assert_eq!(db.reader().mismatches(None).unwrap(), []);

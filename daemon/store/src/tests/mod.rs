@@ -43,6 +43,14 @@ impl TestDb {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// Returns a database without runs, its writer, and the number of a round that the writer has begun.
+    fn with_round() -> (Self, Writer, i64) {
+        let db = Self::new();
+        let writer = db.writer();
+        let round = writer.begin_round(new_round()).unwrap();
+        (db, writer, round)
+    }
+
     fn path(&self) -> PathBuf {
         self.folder.path().join("longhaul.sqlite")
     }
@@ -65,9 +73,7 @@ impl TestDb {
 
     /// Returns a database with `runs` runs, whose writer has closed it properly.
     fn filled(runs: u32) -> Self {
-        let db = Self::new();
-        let writer = db.writer();
-        let round = writer.begin_round(new_round()).unwrap();
+        let (db, writer, round) = Self::with_round();
         for slot in 0..runs {
             writer.add_run(&target(), &samples::run(round, slot), &[]).unwrap();
         }
@@ -86,15 +92,7 @@ fn at(microseconds: i64) -> Timestamp {
 
 fn new_round() -> NewRound {
     let planned = vec![PlannedRun { target: target().name, workload: "photo-batch".into() }];
-    NewRound {
-        started: at(1_000),
-        utc_offset_seconds: 3600,
-        seed: u64::MAX,
-        scale: Scale::Quick,
-        planned,
-        scheduled: None,
-        before: None,
-    }
+    NewRound { utc_offset_seconds: 3600, planned, ..NewRound::new(at(1_000), u64::MAX, Scale::Quick) }
 }
 
 fn mount(point: &Path, protocol: Protocol) -> Mount {

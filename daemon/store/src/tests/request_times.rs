@@ -38,9 +38,7 @@ fn phases(db: &TestDb, rounds: u32) -> Vec<PhaseTimes> {
 
 #[test]
 fn a_phase_has_its_times_metrics_and_calls() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     writer.add_run(&target(), &timed_run(round, 0), &[]).unwrap();
     let found = phases(&db, 1);
     assert_eq!((found.len(), found[0].phase.as_str(), found[0].cache), (4, "open-folder", CacheState::Cold));
@@ -53,9 +51,7 @@ fn a_phase_has_its_times_metrics_and_calls() {
 
 #[test]
 fn times_of_a_stored_run_are_read_back_unchanged() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     writer.add_run(&target(), &timed_run(round, 0), &[]).unwrap();
     assert_eq!(db.runs()[0].run.phases[0].request_times, Some(times()));
     assert_eq!(db.runs()[0].run.phases[1].request_times, None);

@@ -2,13 +2,11 @@
 
 use longhaul_model::{CacheState, Outcome, Protocol, Run};
 
-use super::{TestDb, new_round, samples, target};
+use super::{TestDb, samples, target};
 
 #[test]
 fn rereads_are_warm_phases_of_the_newest_epoch() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let run = |slot| samples::run(round, slot);
     let older_epoch = Run { protocol: Some(Protocol::Afp), ..run(0) };
     let failed = Run { outcome: Outcome::Error, ..run(2) };

@@ -21,9 +21,7 @@ proptest! {
 
     #[test]
     fn every_run_is_read_back_unchanged(runs in vec(samples::any_run(), 1..5)) {
-        let db = TestDb::new();
-        let writer = db.writer();
-        writer.begin_round(new_round()).unwrap();
+        let (db, writer, _) = TestDb::with_round();
         let mut stored: Vec<StoredRun> = runs.iter().map(|run| writer.add_run(&target_of(run), run, &[]).unwrap()).collect();
         prop_assert_eq!(&runs_only(stored.clone()), &runs);
         stored.sort_by_key(|stored| (stored.run.started_us, stored.number));
@@ -127,9 +125,7 @@ fn filter_returns_the_latest_runs_oldest_first() {
 
 #[test]
 fn round_is_open_until_its_end_and_ends_once() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let round = writer.begin_round(new_round()).unwrap();
+    let (db, writer, round) = TestDb::with_round();
     let found = db.reader().rounds().unwrap().remove(0);
     assert_eq!((found.number, found.round, found.end), (round, new_round(), None));
     let end = RoundEnd { status: RoundStatus::CutShort, reason: Some("stopped".into()), ended: at(7) };

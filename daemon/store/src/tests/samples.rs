@@ -1,10 +1,9 @@
 //! Example runs: one realistic run, and a strategy that generates arbitrary runs.
 
-use longhaul_model::Histogram;
 use longhaul_model::{
     CacheState, Call, ColdMethod, Conditions, CounterScope, CounterSource, DataAge, Failure, Figure,
-    KeepReason, Operation, OperationStats, Outcome, Phase, Power, Protocol, RequestTimes, RequestTotals, Run,
-    Scale, TargetName, TcpCounters, Unit, VerifiedData, WireTraffic,
+    Histogram, KeepReason, Operation, OperationStats, Outcome, Phase, Power, Protocol, RequestTimes,
+    RequestTotals, Run, Scale, TargetName, TcpCounters, Unit, VerifiedData, WireTraffic,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -15,21 +14,16 @@ use super::at;
 
 /// Returns a run of realistic size whose values depend on its round and slot.
 pub(super) fn run(round: i64, slot: u32) -> Run {
-    let phase = |name: &str, cache, cold_by| Phase {
-        name: name.into(),
-        cache,
+    let phase = |name: &str, cache: CacheState, cold_by| Phase {
         cold_by,
         began_us: Some(at(1_000_000 * i64::from(slot) + 12_345)),
         seconds: 1.25,
         bytes_read: 155_000_000,
-        bytes_written: 0,
-        complete: true,
         figures: vec![
             Figure::new("photos", Unit::PerSecond, 31.4),
             Figure::new("first", Unit::Seconds, 0.07),
         ],
         operations: Operation::ALL.iter().map(|operation| stats(*operation, slot)).collect(),
-        calls: vec![],
         wire: (cache == CacheState::Warm).then_some(WireTraffic {
             read: Some(1_550_000),
             written: None,
@@ -40,28 +34,24 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
         }),
         request_times: (cache == CacheState::Warm).then(|| request_times([Some(9); 14])),
         verified: vec![VerifiedData { age: DataAge::Weeks, bytes: 40_000_000, files: 21 }],
+        ..Phase::new(name, cache)
     };
+    let started = at(1_000_000 * i64::from(slot));
     Run {
-        round,
         slot,
-        target: "smb".parse().unwrap(),
         protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
-        workload: "photo-batch".into(),
-        scale: Scale::Quick,
-        outcome: Outcome::Ok,
-        started_us: at(1_000_000 * i64::from(slot)),
         utc_offset_seconds: 3600,
         seconds: 2.5,
         phases: vec![
             phase("scan", CacheState::Cold, Some(ColdMethod::Evicted)),
             phase("again", CacheState::Warm, None),
         ],
-        failure: None,
         facts: [("sync".to_owned(), "fsync".to_owned())].into(),
         conditions: Conditions {
             negotiated: [("signing".to_owned(), "on".to_owned())].into(),
             ..Conditions::default()
         },
+        ..Run::new(round, "smb".parse().unwrap(), "photo-batch", started)
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use longhaul_model::Histogram;
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    CounterScope, CounterSource, LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeKind, ProbeStep,
+    CounterScope, CounterSource, Histogram, LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeKind, ProbeStep,
     RequestCounts, RequestKind, Resolution, Stall, Target, Timestamp, Traffic, TrafficStep, UsageStep,
 };
 use proptest::prelude::*;

@@ -3,32 +3,19 @@
 use longhaul_model::{OperationStats, Outcome, Phase, Run, Timestamp, Unit};
 use longhaul_store::FinishedRound;
 
-use super::labelled::{Observations, with_label};
+use super::labelled::{Observations, merged, with_label};
 use crate::attributes::{self, Labels};
 use crate::values::Value;
 
 /// Returns the latency histograms of a run by operation and cache state; cold and warm calls are never merged.
 pub fn durations(run: &Run) -> Observations {
-    let mut found: Vec<(Labels, Value)> = vec![];
-    for (labels, stats) in operations(run).filter(|(_, stats)| stats.latency.count() > 0) {
-        match found.iter_mut().find(|(known, _)| *known == labels) {
-            Some((_, value)) => value.add(&Value::Histogram(stats.latency.clone())),
-            None => found.push((labels, Value::Histogram(stats.latency.clone()))),
-        }
-    }
-    found
+    let called = operations(run).filter(|(_, stats)| stats.latency.count() > 0);
+    merged(called.map(|(labels, stats)| (labels, Value::Histogram(stats.latency.clone()))))
 }
 
 /// Returns the number of failed calls of a run by operation and cache state.
 pub fn errors(run: &Run) -> Observations {
-    let mut found: Vec<(Labels, Value)> = vec![];
-    for (labels, stats) in operations(run) {
-        match found.iter_mut().find(|(known, _)| *known == labels) {
-            Some((_, value)) => value.add(&Value::Count(stats.errors)),
-            None => found.push((labels, Value::Count(stats.errors))),
-        }
-    }
-    found
+    merged(operations(run).map(|(labels, stats)| (labels, Value::Count(stats.errors))))
 }
 
 fn operations(run: &Run) -> impl Iterator<Item = (Labels, &OperationStats)> {

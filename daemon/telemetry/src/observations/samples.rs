@@ -4,7 +4,7 @@ use longhaul_model::Histogram;
 use longhaul_model::{ProbeStep, Stall, TargetName, TrafficStep};
 use longhaul_store::SampledStep;
 
-use super::labelled::{Observations, with_label};
+use super::labelled::{Observations, merged, with_label};
 use crate::attributes::Labels;
 use crate::values::Value;
 
@@ -110,15 +110,7 @@ pub fn stall_time(step: &SampledStep) -> Observations {
 }
 
 fn by_target(step: &SampledStep, value: fn(&Stall) -> Option<Value>) -> Observations {
-    let mut found = Observations::new();
-    for (stall, value) in step.stalls.iter().filter_map(|stall| Some((stall, value(stall)?))) {
-        let labels = target_labels(&stall.target);
-        match found.iter_mut().find(|(known, _)| *known == labels) {
-            Some((_, sum)) => sum.add(&value),
-            None => found.push((labels, value)),
-        }
-    }
-    found
+    merged(step.stalls.iter().filter_map(|stall| Some((target_labels(&stall.target), value(stall)?))))
 }
 
 /// Returns the CPU utilization over all processors, from 0 to 1.

@@ -23,13 +23,9 @@ pub fn round(number: i64) -> FinishedRound {
     let scheduled = BEGIN + (number as u32 - 1) * HOUR;
     let started = scheduled + 123_457 * MICROSECOND;
     let round = NewRound {
-        started,
         utc_offset_seconds: 3600,
-        seed: 1,
-        scale: Scale::Quick,
-        planned: vec![],
         scheduled: Some(scheduled),
-        before: None,
+        ..NewRound::new(started, 1, Scale::Quick)
     };
     let ended = started + HOUR / 2 + MICROSECOND;
     let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended };
@@ -61,22 +57,17 @@ fn run((round, slot): (i64, u32), round_start: Timestamp, outcome: Outcome) -> S
         message: "`sync` on /Volumes/secret/file has not returned".to_owned(),
     };
     let run = Run {
-        round,
         slot,
-        target: "smb".parse().unwrap(),
         protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
-        workload: "folder-index".into(),
-        scale: Scale::Quick,
         outcome,
-        started_us: started,
         utc_offset_seconds: 3600,
         seconds: if is_ok { 3.75 } else { 900.0 },
         phases: (0..3u32)
             .map(|index| phase(round * 8 + i64::from(index), started + 1_000_001 * (index + 1) * MICROSECOND))
             .collect(),
         failure: (!is_ok).then_some(failure),
-        facts: Default::default(),
         conditions: Conditions { free_bytes: Some(5_000_000_000), ..Conditions::default() },
+        ..Run::new(round, "smb".parse().unwrap(), "folder-index", started)
     };
     StoredRun {
         number: round * 2 + i64::from(slot),
@@ -89,20 +80,14 @@ fn run((round, slot): (i64, u32), round_start: Timestamp, outcome: Outcome) -> S
 fn phase(seed: i64, began: Timestamp) -> Phase {
     let cache = if seed % 2 == 0 { CacheState::Cold } else { CacheState::Warm };
     Phase {
-        name: format!("phase-{}", seed % 8),
-        cache,
         cold_by: (cache == CacheState::Cold).then_some(ColdMethod::Evicted),
         began_us: Some(began),
         seconds: 0.5 + 0.000_001 * seed as f64,
         bytes_read: 1000,
         bytes_written: 10,
-        complete: true,
         figures: vec![Figure::new("walk", Unit::Seconds, 0.5)],
         operations: [Operation::Open, Operation::Read].map(|operation| stats(operation, seed)).into(),
-        calls: vec![],
-        wire: None,
-        request_times: None,
-        verified: vec![],
+        ..Phase::new(format!("phase-{}", seed % 8), cache)
     }
 }
 

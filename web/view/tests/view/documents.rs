@@ -8,8 +8,7 @@ use html5ever::{ParseOpts, parse_document};
 use longhaul_analysis::summary::{
     ALPHA, CAP_FACTOR, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, Week, WeeklyQuery, WeeklySummary, summarize_week,
 };
-use longhaul_model::History;
-use longhaul_model::{Event, RoundStatus};
+use longhaul_model::{Event, History, RoundStatus};
 use longhaul_view::{Environment, html, markdown, redaction};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use proptest::prelude::*;

@@ -6,12 +6,11 @@ use std::sync::LazyLock;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
-use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord, Timestamp,
+    AnalysisSettings, EpochRecord, Event, History, MetricTimes, Outcome, Role, RoundRecord, RoundStatus,
+    RunRecord, STANDARD_TASKS as TASKS, Scale, TargetRecord, Timestamp,
 };
-use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale};
 use longhaul_view::Environment;
 
 /// First simulated day: Monday of 2026-W39, in days since 1970-01-01.

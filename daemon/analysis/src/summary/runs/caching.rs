@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use longhaul_model::median;
-use longhaul_model::{Reread, TargetName};
+use longhaul_model::{Reread, TargetName, median};
 
 /// Minimum number of re-reads for a verdict on client caching.
 pub const MIN_REREADS: usize = 3;

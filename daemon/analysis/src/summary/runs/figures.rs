@@ -9,9 +9,7 @@ use serde::Serialize;
 
 use super::caching::{ClientCaching, client_caching};
 use super::run_selection::{EpochRun, Excluded, RunSelection};
-use longhaul_model::Reread;
-use longhaul_model::{CacheState, Outcome, Phase, Run, Scale, TargetName, Unit};
-use longhaul_model::{median, quantile};
+use longhaul_model::{CacheState, Outcome, Phase, Reread, Run, Scale, TargetName, Unit, median, quantile};
 
 /// Version of the serialized form of [`Summary`].
 const SCHEMA: u32 = 1;
@@ -305,41 +303,21 @@ fn ratio(a: &TargetName, b: &TargetName, values: &BTreeMap<TargetName, BTreeMap<
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use longhaul_model::{ColdMethod, Conditions, Figure, Protocol};
+    use longhaul_model::{ColdMethod, Figure, Protocol, Timestamp};
 
     pub fn run(target: &str, round: i64, seconds: f64) -> Run {
         let phase = |cache, cold_by, value| Phase {
-            name: "walk".into(),
-            cache,
             cold_by,
-            began_us: None,
             seconds,
-            bytes_read: 0,
-            bytes_written: 0,
-            complete: true,
             figures: vec![Figure::new("walk", Unit::Seconds, value)],
-            operations: vec![],
-            calls: vec![],
-            wire: None,
-            request_times: None,
-            verified: vec![],
+            ..Phase::new("walk", cache)
         };
         let cold = phase(CacheState::Cold, Some(ColdMethod::Unverified), seconds);
         Run {
-            round,
-            slot: 0,
-            target: target.parse().unwrap(),
             protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
-            workload: "folder-index".into(),
-            scale: Scale::Quick,
-            outcome: Outcome::Ok,
-            started_us: longhaul_model::Timestamp::from_us(round),
-            utc_offset_seconds: 0,
             seconds,
             phases: vec![cold, phase(CacheState::Warm, None, seconds / 10.0)],
-            failure: None,
-            facts: BTreeMap::new(),
-            conditions: Conditions::default(),
+            ..Run::new(round, target.parse().unwrap(), "folder-index", Timestamp::from_us(round))
         }
     }
 

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use longhaul_model::stalled_seconds;
-use longhaul_model::{Histogram, bucket_of, supports_quantile};
 use longhaul_model::{
-    LoadContext, MachineStep, ProbeKind, ProbeStep, Stall, TargetName, Timestamp, TrafficStep,
+    Histogram, LoadContext, MachineStep, ProbeKind, ProbeStep, Stall, TargetName, Timestamp, TrafficStep,
+    bucket_of, stalled_seconds, supports_quantile,
 };
 
 /// Latency limits in milliseconds; probe requests that take longer are counted for each limit.

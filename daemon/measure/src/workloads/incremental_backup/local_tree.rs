@@ -1,11 +1,10 @@
 //! The source of a backup: the listing of a local tree. It is read with plain system calls that are not recorded.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::fs;
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;

@@ -113,15 +113,12 @@ mod tests {
 
     /// Returns a status in which one target hangs.
     fn status() -> Status {
+        let database = DatabaseStatus { path: "/d".into(), bytes: Some(1) };
         Status {
-            schema: 1,
             version: "1.2.3".into(),
             pid: 7,
             started_us: Timestamp::UNIX_EPOCH,
-            now_us: Timestamp::from_us(60_000_000),
             state: State::Measuring,
-            problems: vec![],
-            stalls: vec![],
             targets: vec![TargetStatus {
                 probe: Default::default(),
                 name: "smb".parse().unwrap(),
@@ -134,17 +131,9 @@ mod tests {
                 bytes_last_24h: 5_000_000,
                 bytes_limit: None,
             }],
-            rounds: Default::default(),
-            last_round: None,
             next_round_us: Some(Timestamp::from_us(120_000_000)),
             slices: 4,
-            design: None,
-            database: DatabaseStatus { path: "/d".into(), bytes: Some(1) },
-            config: None,
-            log_level: "info".into(),
-            telemetry: Default::default(),
-            notify: Default::default(),
-            fleet_export: None,
+            ..Status::new(database, Timestamp::from_us(60_000_000))
         }
     }
 

@@ -329,27 +329,13 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_us(60_000_000);
 
     fn example() -> Status {
+        let database = DatabaseStatus { path: "/d".into(), bytes: None };
         Status {
-            schema: 1,
             version: "1.2.3".into(),
             pid: 7,
             started_us: Timestamp::UNIX_EPOCH,
-            now_us: NOW,
-            state: State::Waiting,
-            problems: vec![],
-            stalls: vec![],
-            targets: vec![],
-            rounds: Default::default(),
-            last_round: None,
-            next_round_us: None,
             slices: 4,
-            design: None,
-            database: DatabaseStatus { path: "/d".into(), bytes: None },
-            config: None,
-            log_level: "info".into(),
-            telemetry: Default::default(),
-            notify: Default::default(),
-            fleet_export: None,
+            ..Status::new(database, NOW)
         }
     }
 
