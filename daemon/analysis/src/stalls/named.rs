@@ -49,6 +49,8 @@ pub struct StallCauses {
     pub named: Vec<NamedStall>,
     /// All stalls, oldest first.
     pub stalls: Vec<ExplainedStall>,
+    /// True if a run, a sample of the probe or a stall is stored: without them there is nothing to say about stalls.
+    pub was_watched: bool,
 }
 
 /// Names the causes of the stalls and slow calls of all targets. Scheduled tasks begin at full hours of local time.
@@ -56,11 +58,11 @@ pub fn explain_stalls(records: &StallRecords, utc_offset_seconds: i32) -> StallC
     let stalls = records.stalls.iter().map(|stall| &stall.target);
     let seen = stalls.chain(records.calls.iter().map(|phase| &phase.target));
     let targets: BTreeSet<&TargetName> = seen.chain(records.probes.iter().map(|step| &step.target)).collect();
-    let mut causes = StallCauses::default();
+    let mut causes = StallCauses { was_watched: !targets.is_empty(), ..StallCauses::default() };
     for target in targets {
         let observations =
             TargetObservations { utc_offset_seconds, ..TargetObservations::of(target, records) };
-        let StallCauses { named, stalls } = name_stalls(&observations);
+        let StallCauses { named, stalls, .. } = name_stalls(&observations);
         causes.named.extend(named);
         causes.stalls.extend(stalls);
     }
@@ -102,7 +104,7 @@ pub fn name_stalls(observations: &TargetObservations) -> StallCauses {
     named.extend(hourly.map(|found| pattern(observations, found.cause, found.evidence, &found.onsets)));
     named.extend(events(observations, &stalls));
     named.sort_by_key(|named| std::cmp::Reverse(named.evidence.matching));
-    StallCauses { named, stalls }
+    StallCauses { named, stalls, was_watched: true }
 }
 
 /// Returns the causes that slow calls of runs and of the probe show.

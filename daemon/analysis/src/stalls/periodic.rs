@@ -11,7 +11,7 @@ use super::observations::{RunCalls, TimedCall, median};
 use super::rhythm::{self, Group, Rhythm};
 
 /// Smallest coherence of pauses that have a name.
-const MIN_COHERENCE: f64 = 0.5;
+const MIN_COHERENCE: f64 = 0.4;
 /// Smallest number of pauses, and of random calls, in a window.
 const MIN_CALLS: usize = 3;
 /// Smallest number of different cycles with a pause.
