@@ -102,8 +102,11 @@ impl std::str::FromStr for DurationArg {
             "d" => 86_400,
             _ => return Err("write it as 90s, 30m, 2h or 1d".to_owned()),
         };
+        if digits.is_empty() || digits.contains(|c: char| !c.is_ascii_digit()) {
+            return Err("write it as 90s, 30m, 2h or 1d".to_owned());
+        }
         let seconds = digits.parse::<u32>().ok().and_then(|count| count.checked_mul(seconds_each));
-        let seconds = seconds.ok_or("write it as 90s, 30m, 2h or 1d".to_owned())?;
+        let seconds = seconds.ok_or("it is too long: at most 49710d".to_owned())?;
         if seconds > 0 { Ok(Self(seconds)) } else { Err("it must be longer than zero".to_owned()) }
     }
 }

@@ -12,7 +12,7 @@ use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLockError;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{EXIT_TIMEOUT, Worker, end_workers};
-use longhaul_store::Reader;
+use longhaul_store::{Error, Reader};
 use longhaul_view::json::FidelityJson;
 use longhaul_view::screens::checks;
 
@@ -25,6 +25,9 @@ use crate::{exit, paths, render};
 pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?;
     let database = paths::database(shared, &config)?;
+    if arguments.targets.is_empty() && config.targets.is_empty() {
+        return print_all_stored(&database, arguments);
+    }
     let mounts = platform::mounts().context("read the mount table")?;
     let targets = choose_targets(arguments, &config, &database, &mounts)?;
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
@@ -62,13 +65,23 @@ fn choose_targets(
     };
     let given = arguments.targets.iter().map(one).collect::<anyhow::Result<Vec<_>>>()?;
     paths::check_managed_targets(&given, config)?;
-    let targets = if given.is_empty() { config.targets.clone() } else { given };
-    if targets.is_empty() {
+    Ok(if given.is_empty() { config.targets.clone() } else { given })
+}
+
+/// Prints the stored findings of all targets, because there is none to check; fails if there are no findings.
+fn print_all_stored(database: &Path, arguments: &FidelityArgs) -> anyhow::Result<ExitCode> {
+    let stored = match Reader::open(database) {
+        Err(Error::NoDatabase { .. }) => vec![],
+        opened => opened?.fidelity()?,
+    };
+    if stored.is_empty() {
         let message =
             "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul init`)";
         return Err(UsageError(message.to_owned()).into());
     }
-    Ok(targets)
+    crate::output::eprintln!("longhaul: these are the last results, because no target is configured");
+    print(&stored, arguments)?;
+    Ok(exit::OK)
 }
 
 /// Checks one target after the other. A target that cannot be used is named on standard error.

@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use jiff::tz::TimeZone;
 use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
 use longhaul_analysis::checks::integrity_ledger;
-use longhaul_model::Role;
+use longhaul_analysis::summary::date_of_day;
+use longhaul_model::{History, Role, RoundStatus};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths::{read_attributions, read_history};
 use longhaul_store::{Error, Reader};
 use longhaul_view::document::Fact;
 use longhaul_view::screens::checks::{CheckResults, in_brief};
 use longhaul_view::screens::{brief, recommendation, status, why};
+use longhaul_view::units;
 
 use super::report::{WeeklyInput, former_shares};
 use crate::arguments::GlobalArgs;
@@ -57,31 +59,45 @@ fn service(shared: &GlobalArgs, config: &Config) -> Vec<String> {
     lines
 }
 
-/// Returns the latest answer of each pair, what each share waits for, and the results of the checks; empty if there is no
+/// Returns the latest answer, what it rests on, what each share waits for, and the results of the checks; empty if there is no
 /// database.
 fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> {
     let reader = match Reader::open(&paths::database(shared, config)?) {
         Err(Error::NoDatabase { .. }) => return Ok(vec![]),
         opened => opened?,
     };
-    let weekly = WeeklyInput::new(read_history(&reader, config)?, None).weekly();
+    let input = WeeklyInput::new(read_history(&reader, config)?, None);
+    let weekly = input.weekly();
     let checks = in_brief(&CheckResults {
         freshness: &weekly.freshness,
         integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
         fidelity: &reader.fidelity()?,
     });
     let bottlenecks = why::bottlenecks(&read_attributions(&reader, ATTRIBUTED_ROUNDS)?);
-    let answers = brief::answers(&weekly);
     let bottlenecks = bottlenecks.iter().map(|text| format!("Why:      {}", text.content()));
     let former = former_shares(&weekly, config).into_iter().map(|text| format!("Note:     {text}"));
     let rest = former.chain(bottlenecks).chain(checks.iter().map(|check| format!("Check:    {check}")));
-    if answers.is_empty() {
-        let shares = config.targets.iter().filter(|target| target.role == Role::Share).count();
-        let none = match shares {
-            2.. => recommendation::heading(&weekly),
-            _ => "none yet; a comparison needs two shares".to_owned(),
-        };
-        return Ok(once(format!("Answer:   {none}")).chain(rest).collect());
+    let shares = config.targets.iter().filter(|target| target.role == Role::Share).count();
+    if weekly.pairs.is_empty() && shares < 2 {
+        let none = "Answer:   none yet; a comparison needs two shares".to_owned();
+        return Ok(once(none).chain(rest).collect());
     }
-    Ok(answers.iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).chain(rest).collect())
+    let answer = format!("Answer:   {}", recommendation::heading(&weekly));
+    let pairs = brief::answers(&weekly);
+    let more = pairs.len().saturating_sub(MAX_LINES);
+    let pairs = pairs.iter().take(MAX_LINES).map(|pair| format!("Speed:    {pair}"));
+    let report = report_line(&input.history, more);
+    Ok(once(answer).chain(pairs).chain(report).chain(rest).collect())
+}
+
+/// Returns where the rest of the answer is, and how old it is; `None` before the first round.
+fn report_line(history: &History, more_pairs: usize) -> Option<String> {
+    let last = history.rounds.iter().rev().find(|round| round.status == Some(RoundStatus::Ok))?;
+    let more = if more_pairs > 0 {
+        format!("{} more, and ", units::count(more_pairs, "pair"))
+    } else {
+        String::new()
+    };
+    let date = date_of_day(last.day());
+    Some(format!("Report:   `longhaul report` has {more}all tasks; the last complete round was on {date}"))
 }

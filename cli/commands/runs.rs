@@ -65,6 +65,12 @@ pub fn print_summary(
         })
         .collect();
     let summary = summarize(&samples, scale, &known_workloads());
+    if let (Some(scale), true) = (scale, summary.workloads.is_empty() && !runs.is_empty()) {
+        crate::output::eprintln!(
+            "longhaul: there is no run at the {} scale; leave out --scale",
+            scale.name()
+        );
+    }
     if form == OutputFormat::Json {
         crate::output::println!("{}", serde_json::to_string_pretty(&SummaryJson(&summary))?);
     } else {

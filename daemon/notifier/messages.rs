@@ -36,7 +36,10 @@ impl MessageWriter<'_> {
 
     fn digest(&self, notification: Notification, week: Week) -> Result<Message> {
         let history = paths::read_history(self.reader, self.config)?;
-        let weekly = summarize_week(&history, &WeeklyQuery { week, scale: None, zone: TimeZone::system() });
+        let weekly = summarize_week(
+            &history,
+            &WeeklyQuery { week, scale: None, since: None, zone: TimeZone::system() },
+        );
         let environment = longhaul_web::report_environment(week, &history, &self.reader.epochs()?);
         let report = Report {
             markdown: longhaul_view::markdown(&weekly),
@@ -51,7 +54,7 @@ pub fn current_summary(reader: &Reader, config: &Config) -> Result<WeeklySummary
     let history = paths::read_history(reader, config)?;
     let (now, zone): (Timestamp, _) = (platform::wall_clock(), TimeZone::system());
     let week = Week::of_day(now.local_day(utc_offset_at(now, &zone)));
-    Ok(summarize_week(&history, &WeeklyQuery { week, scale: None, zone }))
+    Ok(summarize_week(&history, &WeeklyQuery { week, scale: None, since: None, zone }))
 }
 
 fn plain(notification: Notification) -> Message {

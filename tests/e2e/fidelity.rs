@@ -40,6 +40,9 @@ fn local_folder_keeps_names_and_nothing_is_left() {
     }
     assert_eq!(output.value().as_array().unwrap().len(), 38);
     assert!(is_empty(&share), "the sandbox that the check created is removed");
+    let stored = place.longhaul("fidelity").expect(0);
+    stored.assert_stderr(&["the last results, because no target is configured"]);
+    assert!(stored.out.contains("nas"), "{stored}");
 }
 
 /// Checks two targets, and returns result and detail of the lock that one holds and the other tries, for both.

@@ -198,7 +198,7 @@ fn config_reports_that_the_database_is_a_folder() {
     let folder = place.folder("data");
     let output = place.longhaul("config --database").arg(&folder).expect(3);
     assert!(output.out.contains(&format!("{} is a folder", folder.display())), "{output}");
-    assert!(output.out.contains("name a file in it"), "{output}");
+    assert!(output.out.contains("Name a file in it"), "{output}");
 }
 
 #[test]

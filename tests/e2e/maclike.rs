@@ -211,7 +211,7 @@ fn every_workload_is_ok_with_provenance_attributes() {
     };
     assert_all_ok(&share.run(&[], 0));
     let output = share.place.longhaul("service uninstall --purge --yes").expect(0);
-    assert!(output.out.contains("Everything of longhaul was removed"), "{output}");
+    assert!(output.out.contains("Everything except longhaul's programs was removed"), "{output}");
     assert_eq!(names(&share.at()), BTreeSet::new());
 }
 

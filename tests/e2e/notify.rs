@@ -179,7 +179,7 @@ fn test_message_reaches_the_named_channel() {
     let output = place.longhaul("notify test hook").expect(0);
     assert!(output.out.starts_with("ok       hook     webhook http://127.0.0.1:"), "{output}");
     assert_eq!(receiver.titles(), ["Test from longhaul"]);
-    assert!(place.longhaul("notify test phone").expect(2).err.contains("there are hook"));
+    assert!(place.longhaul("notify test phone").expect(2).err.contains("known channels: hook"));
     configure(&place, "");
     assert!(place.longhaul("notify test").expect(2).err.contains("no channel is configured"));
 }

@@ -33,6 +33,7 @@ fn report_in_the_warm_up_says_so_in_every_format() {
     }
     let value: Value = serde_json::from_str(&file).unwrap();
     assert_eq!(value["targets"].as_array().unwrap().len(), 2);
+    place.longhaul("report 2999-W10").expect(2).assert_stderr(&["there is no week 2999-W10 yet"]);
 }
 
 #[test]

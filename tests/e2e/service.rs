@@ -317,7 +317,7 @@ fn purge_lists_unreachable_data_and_keeps_foreign_files() {
     output.assert_stderr(&[
         &missing.display().to_string(),
         "by hand",
-        "it contains 1 files that longhaul did not create",
+        "it contains 1 file that longhaul did not create",
     ]);
     output.assert_stderr(&[&format!("{}: it is not longhaul's", foreign_folder.display())]);
     assert!(find_sandbox(&hidden).is_some() && foreign_folder.is_dir() && !place.database().exists());

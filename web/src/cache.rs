@@ -166,8 +166,10 @@ impl CacheEntry {
             return Ok(Arc::clone(weekly));
         }
         let history = self.history()?;
-        let summary =
-            Arc::new(summarize_week(&history, &WeeklyQuery { week, scale: None, zone: local_zone() }));
+        let summary = Arc::new(summarize_week(
+            &history,
+            &WeeklyQuery { week, scale: None, since: None, zone: local_zone() },
+        ));
         if self.weeks.len() >= MAX_WEEKS {
             self.weeks.clear();
         }

@@ -13,6 +13,7 @@ use longhaul_service::paths::read_history;
 use longhaul_view::time::instant;
 
 use crate::arguments::{GlobalArgs, ReportArgs};
+use crate::errors::UsageError;
 use crate::paths;
 
 /// Returns a sentence for each share with results that is not in the configuration any more; none without a configuration.
@@ -42,7 +43,14 @@ impl WeeklyInput {
             Some(path) => read_export(path)?,
             None => read_history(&paths::open_reader(shared)?, &paths::load_config(shared)?)?,
         };
-        Ok(Self::new(history, arguments.week))
+        let input = Self::new(history, arguments.week);
+        let now = current_week(&Zoned::now().with_time_zone(input.query.zone.clone()));
+        let newest = input.history.rounds.last().map_or(now, |round| Week::of_day(round.day()).max(now));
+        if arguments.week.is_some_and(|week| week > newest) {
+            let message = format!("there is no week {} yet: the newest is {newest}", input.query.week);
+            return Err(UsageError(message).into());
+        }
+        Ok(input)
     }
 
     /// Creates the input for a week; for the newest week with a round if none is given, as on the dashboard.
@@ -52,7 +60,7 @@ impl WeeklyInput {
         let newest = history.rounds.last().map(|round| Week::of_day(round.day()));
         let current = || current_week(&Zoned::now().with_time_zone(zone.clone()));
         let week = week.or(newest).unwrap_or_else(current);
-        Self { history, query: WeeklyQuery { week, scale: None, zone } }
+        Self { history, query: WeeklyQuery { week, scale: None, since: None, zone } }
     }
 
     /// Computes the summary of the week.
@@ -60,14 +68,11 @@ impl WeeklyInput {
         summarize_week(&self.history, &self.query)
     }
 
-    /// Removes all rounds before a day.
+    /// Uses nothing from before a day, except to know the warm-up.
     pub fn since(mut self, date: Option<Date>) -> Self {
-        if let Some(date) = date {
-            let day = days_since_epoch(date);
-            self.history.rounds.retain(|round| round.day() >= day);
-            let rounds: std::collections::BTreeSet<i64> =
-                self.history.rounds.iter().map(|round| round.number).collect();
-            self.history.runs.retain(|run| rounds.contains(&run.round));
+        if let Some(day) = date.map(days_since_epoch) {
+            self.query.since = Some(day);
+            self.history.freshness.retain(|changes| changes.day >= day);
         }
         self
     }

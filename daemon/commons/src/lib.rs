@@ -6,7 +6,7 @@
 //!
 //! ```
 //! let error = longhaul_commons::read(b"{\"format\":\"longhaul share\",\"schema\":99}", None).unwrap_err();
-//! assert!(error.to_string().contains("newer longhaul"));
+//! assert!(error.to_string().contains("update longhaul"));
 //! ```
 
 mod build;

@@ -111,7 +111,7 @@ fn event_line(event: &Event) -> EventLine {
 /// Renders the comparison before and after a day for every task of every pair, as `longhaul report --pair --at`
 /// prints it.
 fn before_after_section(history: &History, weekly: &WeeklySummary, date: Date) -> Markup {
-    let question = WeeklyQuery { week: weekly.week, scale: weekly.scale, zone: local_zone() };
+    let question = WeeklyQuery { week: weekly.week, scale: weekly.scale, since: None, zone: local_zone() };
     let styles = SeriesStyles::for_targets(&weekly.targets);
     let day = day_of(&date.to_string()).unwrap_or_default();
     let judged = weekly.pairs.iter().filter_map(|pair| {

@@ -69,7 +69,7 @@ fn stream_survives_many_idle_connections() {
     let _idle: Vec<TcpStream> = (0..400).map(|_| server.connect()).collect();
     assert_eq!(status(&server).status, 200);
     server.handle.set_stalls(vec![longhaul_demo::stall_now()]);
-    read_until(stream, "<code>nfs</code> has not answered a getattr");
+    read_until(stream, "<code>nfs</code>: getattr has not returned");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn stall_is_shown_on_open_pages_within_two_seconds() {
     open.until("No round in progress");
     let began = Instant::now();
     server.handle.set_stalls(vec![longhaul_demo::stall_now()]);
-    open.until("<code>nfs</code> has not answered a getattr");
+    open.until("<code>nfs</code>: getattr has not returned");
     // Twice the promised two seconds, because the machine may be busy.
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
@@ -88,7 +88,7 @@ fn reconnected_page_gets_only_new_updates() {
     let id = id.map_or_else(|| open.until("id:").pop().unwrap().replace("id:", ""), ToOwned::to_owned);
     let mut back = Open::of(&server, Some(id.trim()));
     server.handle.set_stalls(vec![longhaul_demo::stall_now()]);
-    let news = back.until("<code>nfs</code> has not answered a getattr");
+    let news = back.until("<code>nfs</code>: getattr has not returned");
     assert!(!news.iter().any(|line| line.contains("No round in progress")), "{news:?}");
 }
 

@@ -8,7 +8,7 @@
 //! use longhaul_analysis::summary::{Week, WeeklyQuery, summarize_week};
 //! use longhaul_model::History;
 //!
-//! let query = WeeklyQuery { week: Week::of_day(18_700), scale: None, zone: jiff::tz::TimeZone::UTC };
+//! let query = WeeklyQuery { week: Week::of_day(18_700), scale: None, since: None, zone: jiff::tz::TimeZone::UTC };
 //! let weekly = summarize_week(&History::default(), &query);
 //! assert!(longhaul_view::markdown(&weekly).starts_with("# "));
 //! ```

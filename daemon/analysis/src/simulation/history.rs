@@ -102,7 +102,7 @@ pub fn weekly_at_end_of_day(history: &History, day: i64) -> WeeklySummary {
         recorded_day: history.recorded_day.clone(),
     };
     let week = Week::of_day(FIRST_DAY + day);
-    summarize_week(&known, &WeeklyQuery { week, scale: None, zone: TimeZone::UTC })
+    summarize_week(&known, &WeeklyQuery { week, scale: None, since: None, zone: TimeZone::UTC })
 }
 
 /// Returns the pairs of [`weekly_at_end_of_day`] alone, in a third of the time. Verdicts that are adjusted for the round trip

@@ -187,9 +187,9 @@ impl DaySeries {
         })
     }
 
-    /// Returns the smallest ratio that the current interval can distinguish from 1: the half width as a ratio.
+    /// Returns the smallest ratio that could be claimed to differ from 1 now: [`Self::claim_distance`] as a ratio.
     pub fn minimum_detectable_effect(&self, alpha: f64) -> f64 {
-        self.half_width(alpha).exp()
+        self.claim_distance(alpha).exp()
     }
 }
 

@@ -49,7 +49,7 @@ pub fn before_after(
     pair: &PairSummary,
     day: i64,
 ) -> Option<Vec<BeforeAfter>> {
-    let scope = AnalysisWindow::new(history, query.week.last_day(), query.scale);
+    let scope = query.window(history);
     let place = |name: &TargetName| history.targets.iter().position(|target| target.name == *name);
     let pair = TargetPair { a: place(&pair.a)?, b: place(&pair.b)? };
     scope.active_epochs[pair.a].and(scope.active_epochs[pair.b])?;

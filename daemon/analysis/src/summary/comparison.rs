@@ -254,6 +254,18 @@ impl Comparison {
         self.median_seconds.is_some_and(|(a, b)| a.max(b) < INSTANT_SECONDS)
     }
 
+    /// Returns the mean over all rounds of the time on the faster target divided by that on the slower one, if the estimate is
+    /// about most rounds only; `None` if it is about all.
+    pub fn mean_of_all_rounds(&self) -> Option<f64> {
+        let (faster, _) = self.faster_and_slower()?;
+        self.ratio_with_outliers.map(|ratio| if *faster == self.a { 1.0 / ratio } else { ratio })
+    }
+
+    /// Returns true if the target that the verdict names took more time on average over all rounds.
+    pub fn is_contradicted_by_mean(&self) -> bool {
+        self.verdict.has_winner() && self.mean_of_all_rounds().is_some_and(|ratio| ratio >= 1.0)
+    }
+
     /// Returns the target that the verdict names as faster; `None` if the verdict names none.
     pub fn winner(&self) -> Option<&TargetName> {
         self.faster_and_slower().filter(|_| self.verdict.has_winner()).map(|(faster, _)| faster)

@@ -137,6 +137,7 @@ fn is_equal(pair: &PairSummary) -> bool {
 
 /// Returns the targets that are decided to be faster than another one for a task that takes long enough to be noticed.
 fn faster_for_a_task(pairs: &[PairSummary]) -> BTreeSet<&TargetName> {
-    let tasks = pairs.iter().flat_map(|pair| &pair.tasks).filter(|task| !task.is_instant());
+    let is_noticed = |task: &&Comparison| !task.is_instant() && !task.is_contradicted_by_mean();
+    let tasks = pairs.iter().flat_map(|pair| &pair.tasks).filter(is_noticed);
     tasks.filter_map(Comparison::winner).collect()
 }

@@ -1,5 +1,7 @@
 //! The times of a replayed recording beside those of the recording itself.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -28,8 +30,13 @@ pub(super) fn replay_fidelity(scope: &AnalysisWindow<'_>) -> Option<ReplayFideli
         epoch.protocol.clone()
     };
     let is_there = |epoch: i64| recorded.recorded_on.is_some() && protocol_of(epoch) == recorded.recorded_on;
+    let old_rounds = scope.history.rounds.iter().filter(|round| round.day() < scope.first_day);
+    let old_rounds: BTreeSet<i64> = old_rounds.map(|round| round.number).collect();
     let replays = scope.history.runs.iter().filter(|run| {
-        TASKS[run.workload].name() == YOUR_DAY.name() && run.outcome == Outcome::Ok && is_there(run.epoch)
+        !old_rounds.contains(&run.round)
+            && TASKS[run.workload].name() == YOUR_DAY.name()
+            && run.outcome == Outcome::Ok
+            && is_there(run.epoch)
     });
     let totals: Vec<f64> = replays.filter_map(|run| run.times.get(0)).collect();
     Some(ReplayFidelity {
@@ -96,13 +103,13 @@ mod tests {
     #[test]
     fn only_replays_on_the_recorded_protocol_are_compared() {
         let replayed = |history: &History| {
-            let found = replay_fidelity(&AnalysisWindow::new(history, 0, None)).unwrap();
+            let found = replay_fidelity(&AnalysisWindow::new(history, i64::MIN..=0, None)).unwrap();
             assert_eq!(found.recorded_seconds, Some(41.0));
             found.replayed_seconds
         };
         assert_eq!(replayed(&history("NFS 4.2")), Some(43.0));
         assert_eq!(replayed(&history("SMB 3.1.1")), None);
         let none = History { recorded_day: None, ..history("NFS 4.2") };
-        assert_eq!(replay_fidelity(&AnalysisWindow::new(&none, 0, None)), None);
+        assert_eq!(replay_fidelity(&AnalysisWindow::new(&none, i64::MIN..=0, None)), None);
     }
 }

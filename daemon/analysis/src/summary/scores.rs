@@ -54,7 +54,9 @@ impl Proportion {
         let scale = 1.0 + Z * Z / n;
         let centre = (value + Z * Z / (2.0 * n)) / scale;
         let half = Z / scale * (value * (1.0 - value) / n + Z * Z / (4.0 * n * n)).sqrt();
-        Some(Self { value, low: (centre - half).max(0.0), high: (centre + half).min(1.0), total: of })
+        // Rounding must not leave the value outside of its interval.
+        let (low, high) = ((centre - half).clamp(0.0, value), (centre + half).clamp(value, 1.0));
+        Some(Self { value, low, high, total: of })
     }
 }
 

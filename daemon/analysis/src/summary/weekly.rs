@@ -38,6 +38,8 @@ pub struct WeeklyQuery {
     pub week: Week,
     /// Scale of the test data; `None` selects the configured scale, or that of most runs.
     pub scale: Option<Scale>,
+    /// First day whose rounds are used, in days since 1970-01-01; `None` for all. The warm-up is that of the whole history.
+    pub since: Option<i64>,
     /// Time zone of the user, which determines the number of hours of the week.
     pub zone: TimeZone,
 }
@@ -111,9 +113,17 @@ pub struct RoundsOfWeek {
     pub reasons: BTreeMap<String, usize>,
 }
 
+impl WeeklyQuery {
+    /// Returns the runs of a history that this asks for.
+    pub(super) fn window<'h>(&self, history: &'h History) -> AnalysisWindow<'h> {
+        let days = self.since.unwrap_or(i64::MIN)..=self.week.last_day();
+        AnalysisWindow::new(history, days, self.scale)
+    }
+}
+
 /// Computes the summary of a week. Pure: the same history gives the same value.
 pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
-    summarize(&AnalysisWindow::new(history, query.week.last_day(), query.scale), query)
+    summarize(&query.window(history), query)
 }
 
 /// Returns the pairs of a summary alone, from all data up to a day: the verdicts without the description of the times
@@ -124,7 +134,7 @@ pub fn pair_verdicts(
     last_day: i64,
     stated_round_trip: Option<Duration>,
 ) -> Vec<PairSummary> {
-    let window = AnalysisWindow::new(history, last_day, None);
+    let window = AnalysisWindow::new(history, i64::MIN..=last_day, None);
     let scope = AnalysisWindow { stated_round_trip, describes_waits: false, ..window };
     let shares = scope.shares();
     pairs(&scope, &shares, &attempts(&scope))

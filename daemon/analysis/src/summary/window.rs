@@ -1,6 +1,7 @@
 //! Selects the runs that verdicts use, and counts the excluded ones by reason (docs/methodology.md#which-runs-count).
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::Excluded;
@@ -22,7 +23,8 @@ pub(super) struct AnalysisWindow<'h> {
     pub(super) history: &'h History,
     /// Scale of all runs in the window; `None` if there is no run.
     pub(super) scale: Option<Scale>,
-    /// Last day of the window, in days since 1970-01-01.
+    /// First and last day of the window, in days since 1970-01-01.
+    pub(super) first_day: i64,
     pub(super) last_day: i64,
     /// Newest epoch of each target, by target index; `None` for a target without a run.
     pub(super) active_epochs: Vec<Option<ActiveEpoch>>,
@@ -46,6 +48,13 @@ pub(super) struct ActiveEpoch {
     pub(super) epoch: i64,
     /// First day after the warm-up, in days since 1970-01-01. The day of the first run and the next day are warm-up.
     pub(super) first_counted_day: i64,
+}
+
+impl ActiveEpoch {
+    /// Returns the epoch with no counted day before this one.
+    fn not_before(self, day: i64) -> Self {
+        Self { first_counted_day: self.first_counted_day.max(day), ..self }
+    }
 }
 
 /// Runs of one workload in one round.
@@ -97,15 +106,12 @@ impl Reading {
 }
 
 impl<'h> AnalysisWindow<'h> {
-    /// Selects the runs of a history up to the day `through`, at the given scale, or else the configured one if there are runs at it,
-    /// or else that of most runs: a single run at another scale must not hide weeks of results.
-    pub(super) fn new(history: &'h History, through: i64, scale: Option<Scale>) -> Self {
-        let mut selected = runs_until(history, through);
-        let is_measured = |scale: &Scale| selected.iter().any(|selected| selected.run.scale == *scale);
-        let configured = history.settings.scale.filter(is_measured);
-        let scale = scale
-            .or(configured)
-            .or_else(|| Scale::most_frequent(selected.iter().map(|selected| selected.run.scale)));
+    /// Selects the runs of a history in a range of days (since 1970-01-01), at the given scale, or else the configured one if
+    /// there are runs at it, or else that of most runs: a single run at another scale must not hide weeks of results. Earlier
+    /// runs only tell when the warm-up was.
+    pub(super) fn new(history: &'h History, days: RangeInclusive<i64>, scale: Option<Scale>) -> Self {
+        let mut selected = runs_until(history, *days.end());
+        let scale = scale.or_else(|| scale_of(history, &selected, *days.start()));
         let mut excluded = vec![];
         // The order of the exclusions is part of the method, because each run is counted under the first reason.
         let mut exclude =
@@ -120,33 +126,42 @@ impl<'h> AnalysisWindow<'h> {
         });
         exclude(&mut selected, "made at another scale", &|selected| Some(selected.run.scale) == scale);
         let active_epochs = active_epochs(history.targets.len(), &selected);
-        let active = |run: &RunRecord| active_epochs[run.target];
         exclude(
             &mut selected,
             "made before the target's protocol, options or path changed",
-            &|SelectedRun { run, .. }| active(run).is_some_and(|active| active.epoch == run.epoch),
+            &|SelectedRun { run, .. }| {
+                active_epochs[run.target].is_some_and(|active| active.epoch == run.epoch)
+            },
         );
         exclude(&mut selected, "of void rounds", &|selected| {
             selected.round.is_some_and(|round| !round.is_void)
         });
         // The first run of the epoch was stored on the first day of its warm-up.
         exclude(&mut selected, "dated before the target's first run: the clock was wrong", &|selected| {
-            let first_day = active(selected.run).map(|active| active.first_counted_day - WARM_UP_DAYS);
+            let active = active_epochs[selected.run.target];
+            let first_day = active.map(|active| active.first_counted_day - WARM_UP_DAYS);
             first_day.zip(selected.round).is_some_and(|(first_day, round)| round.day >= first_day)
         });
+        exclude(&mut selected, "made before the first day of the report", &|selected| {
+            selected.round.is_some_and(|round| round.day >= *days.start())
+        });
+        let active_epochs: Vec<Option<ActiveEpoch>> =
+            active_epochs.into_iter().map(|active| Some(active?.not_before(*days.start()))).collect();
         let epoch_rounds_by_workload = round_runs(history, &selected);
         exclude(
             &mut selected,
             "in the warm-up (first days of a target, mount or protocol)",
             &|SelectedRun { run, round }| {
-                active(run).zip(*round).is_some_and(|(active, round)| round.day >= active.first_counted_day)
+                let active = active_epochs[run.target];
+                active.zip(*round).is_some_and(|(active, round)| round.day >= active.first_counted_day)
             },
         );
         let rounds_by_workload = round_runs(history, &selected);
         Self {
             history,
             scale,
-            last_day: through,
+            first_day: *days.start(),
+            last_day: *days.end(),
             active_epochs,
             rounds_by_workload,
             epoch_rounds_by_workload,
@@ -258,6 +273,15 @@ fn runs_until(history: &History, through: i64) -> Vec<SelectedRun<'_>> {
         history.rounds.iter().map(|round| (round.number, round_day(round))).collect();
     let runs = history.runs.iter().map(|run| SelectedRun { run, round: rounds.get(&run.round).copied() });
     runs.filter(|selected| selected.round.is_none_or(|round| round.day <= through)).collect()
+}
+
+/// Returns the configured scale if there are runs at it from a day on, or else that of most of them; `None` without a run.
+fn scale_of(history: &History, runs: &[SelectedRun<'_>], first_day: i64) -> Option<Scale> {
+    let is_meant = |selected: &&SelectedRun<'_>| selected.round.is_none_or(|round| round.day >= first_day);
+    let scales = runs.iter().filter(is_meant).map(|selected| selected.run.scale);
+    let configured =
+        history.settings.scale.filter(|configured| scales.clone().any(|scale| scale == *configured));
+    configured.or_else(|| Scale::most_frequent(scales))
 }
 
 /// Returns the newest epoch of each target, with the first day after its warm-up.

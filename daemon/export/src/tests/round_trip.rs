@@ -37,7 +37,12 @@ proptest! {
 
 #[test]
 fn caveat_of_a_stale_share_survives_an_export() {
-    let query = WeeklyQuery { week: Week::of_day(small().rounds[0].day()), scale: None, zone: TimeZone::UTC };
+    let query = WeeklyQuery {
+        week: Week::of_day(small().rounds[0].day()),
+        scale: None,
+        since: None,
+        zone: TimeZone::UTC,
+    };
     let summary = summarize_week(&anonymize(small()), &query);
     assert!(summary.freshness.iter().any(|target| target.stalest().is_some()), "smb shows an old state");
     for format in FORMATS.iter().copied() {

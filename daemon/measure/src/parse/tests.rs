@@ -57,14 +57,28 @@ fn parse_all(input: &[u8], number: u128) {
     let _ = server_of_source(&mount_source::without_credentials(text));
 }
 
+/// Answers in JSON, of the parsers that read it.
+const JSON: [&[u8]; 4] = [
+    include_bytes!("../../tests/fixtures/nfsstat-mounts.json"),
+    include_bytes!("../../tests/fixtures/smbutil-macos11.json"),
+    include_bytes!("../../tests/fixtures/smbutil-macos15.json"),
+    include_bytes!("../../tests/fixtures/smbutil-multichannel.json"),
+];
+
 proptest! {
     #[test]
     fn any_input_ends_without_panic(
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
         lines in proptest::collection::vec((0usize..100, rest()), 1..9),
         number in any::<u128>(),
+        place in any::<proptest::sample::Index>(),
     ) {
         parse_all(&bytes, number);
+        for json in JSON {
+            let mut changed = json.to_vec();
+            changed[place.index(json.len())] = number as u8;
+            parse_all(&changed, number);
+        }
         for starts in FORMATS {
             let text = lines.iter().enumerate().map(|(at, (pick, rest))| {
                 let start = starts[if at == 0 { 0 } else { pick % starts.len() }];

@@ -420,7 +420,7 @@ mod tests {
         assert!(parse("[targets.smb]\npath = \"media\"").unwrap_err().starts_with("c.toml:2: the path"));
         assert!(parse("[targets.\"a/b\"]\npath = \"/x\"").unwrap_err().starts_with("c.toml:1: `a/b` is not"));
         let replay = parse("[recording]\nreplay = \"my day\"").unwrap_err();
-        assert!(replay.starts_with("c.toml:2: `replay`: `my day` is no name"), "{replay}");
+        assert!(replay.starts_with("c.toml:2: `replay`: `my day` is not a recording name"), "{replay}");
         assert!(parse("scale = ").unwrap_err().starts_with("c.toml:1: "));
     }
 

@@ -42,6 +42,8 @@ pub struct DailyRatios {
     pub intervals: Vec<(i64, f64, f64)>,
     /// Latest estimate as text; `None` while the interval is infinite.
     pub estimate_text: Option<String>,
+    /// True if the verdict is adjusted for the round trip time, as the days and intervals are not.
+    pub is_verdict_adjusted: bool,
     /// Ratio from which a difference matters, above 1.
     pub threshold: f64,
     /// Mean ratio before or after the shown days, if the ratio changed; else `None`.
@@ -95,13 +97,18 @@ impl DailyRatios {
                 RatioLevel { day: change.first_day, ratio: change.ratio_before, days: change.days_before }
             }
         });
+        let unadjusted = match &comparison.at_round_trip {
+            Some(at) => at.unadjusted.ratio,
+            None => comparison.ratio,
+        };
         let tick = |event: &EventLine| Some(EventTick { day: day_of(&event.at)?, label: line_words(event) });
         Some(Self {
             id: format!("days-{}-{}", comparison.a, comparison.b),
             title: format!("{} and {}, day by day", comparison.a, comparison.b),
             sides: (comparison.b.to_string(), comparison.a.to_string()),
             intervals: known.collect(),
-            estimate_text: comparison.ratio.map(ratio_text),
+            estimate_text: unadjusted.map(ratio_text),
+            is_verdict_adjusted: comparison.at_round_trip.is_some(),
             threshold,
             other_level: level,
             ticks: events.iter().filter_map(tick).filter(|tick| (first..=last).contains(&tick.day)).collect(),
@@ -238,11 +245,19 @@ impl DailyRatios {
             _ => "no day".to_owned(),
         };
         let missing = self.ratios.windows(2).map(|pair| pair[1].0 - pair[0].0 - 1).sum::<i64>();
-        let found = self.estimate_text.as_ref().map_or("no interval yet".to_owned(), Clone::clone);
+        let found = match (&self.estimate_text, self.intervals.last()) {
+            (Some(text), _) => format!("Latest estimate: {text}"),
+            (None, Some((_, low, high))) => format!("Latest interval: {low:.2} to {high:.2}"),
+            (None, None) => "No interval yet".to_owned(),
+        };
+        let adjusted = match self.is_verdict_adjusted {
+            true => " The verdict is adjusted for the round trip time; these days and intervals are not.",
+            false => "",
+        };
         format!(
             "Each point is the median ratio of a day: time on {} divided by time on {}, on a logarithmic axis. The grey steps are \
              the interval from all days up to then. {dates}; valid days: {}; days without a value, blank: {missing}. \
-             Latest estimate: {found}.",
+             {found}.{adjusted}",
             self.sides.0,
             self.sides.1,
             self.ratios.len(),

@@ -258,7 +258,8 @@ mod tests {
             rereads: 3,
             median_share: Some(0.99),
         };
-        let query = WeeklyQuery { week: Week::of_day(0), scale: None, zone: jiff::tz::TimeZone::UTC };
+        let query =
+            WeeklyQuery { week: Week::of_day(0), scale: None, since: None, zone: jiff::tz::TimeZone::UTC };
         let mut weekly = summarize_week(&History::default(), &query);
         // What is left out while it is empty is a field, too.
         weekly.freshness = vec![Freshness { target: name("smb"), kinds: vec![] }];

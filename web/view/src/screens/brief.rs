@@ -35,10 +35,13 @@ pub fn brief(weekly: &WeeklySummary) -> Document {
 fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let mut document = Document::new();
     let headline = pair.headline.as_ref();
-    document.paragraph(headline.map_or_else(|| sentences::headline(pair).into(), week::sentence));
+    let speed = sentences::speed(pair);
+    document.paragraph(
+        headline.map_or_else(|| speed.as_str().into(), |found| words::toned(speed.clone(), found.verdict)),
+    );
     let freshness = statements::freshness_of_pair(weekly, pair);
     let reasons = headline.and_then(words::basis).into_iter().chain(failures(weekly, pair));
-    document.list(reasons.chain(headline.and(damage(&pair.damaged))).chain(freshness));
+    document.list(reasons.chain(damage(&pair.damaged)).chain(freshness));
     document
 }
 
@@ -67,6 +70,9 @@ fn failures(weekly: &WeeklySummary, pair: &PairSummary) -> Option<String> {
     let failed = of_pair.iter().map(count).collect::<Vec<_>>().join(", ");
     match (of_pair.iter().any(|failures| failures.failed_rounds > 0), away.as_slice()) {
         (false, []) => None,
+        (true, []) if pair.headline.is_none() => Some(format!(
+            "{worse}{failed}. `longhaul runs` shows what failed, `longhaul doctor` what is wrong now."
+        )),
         (true, []) => Some(format!("{worse}{failed}.")),
         (true, away) => Some(format!("{worse}{failed}; {}.", away.join(", "))),
         (false, away) => Some(format!("No failures, but {}.", away.join(", "))),
@@ -106,7 +112,7 @@ fn notes(weekly: &WeeklySummary) -> Vec<Text> {
 fn is_guarantee_told(weekly: &WeeklySummary) -> bool {
     match weekly.pairs.as_slice() {
         [] => true,
-        [pair] => pair.headline.as_ref().and_then(words::basis).is_some(),
+        [pair] => pair.headline.as_ref().is_some_and(|headline| headline.ratio.is_some()),
         [_, _, ..] => false,
     }
 }

@@ -42,7 +42,7 @@ pub fn summary_lines(weekly: &WeeklySummary) -> [String; 3] {
             .to_owned(),
         format!(
             "Decided: from {MIN_VERDICT_DAYS} days on (from {EARLY_VERDICT_DAYS} on only if the whole interval lies beyond ±{} %). A difference \
-             matters from {} % on. Where a user waits, a difference below {} s is not noticed. {}",
+             matters if the slower share takes at least {} % more time. Where a user waits, a difference below {} s is not noticed. {}",
             percent(EARLY_VERDICT_RATIO),
             percent(weekly.settings.threshold),
             decimal(INSTANT_SECONDS, 3),

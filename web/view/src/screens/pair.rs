@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use longhaul_analysis::summary::{Comparison, DayRatio, PairSummary, WeeklySummary};
 
 use super::before_after::{Around, before_after};
-use super::{method, week, words};
+use super::{method, so_far, week, words};
 use crate::document::Document;
 use crate::text::Text;
 use crate::units;
@@ -62,7 +62,9 @@ fn comparison_lines(comparison: &Comparison) -> Vec<Text> {
     let steady = comparison.is_steady.map(|steady| {
         format!("Over the last five days the ratio was {}", if steady { "steady" } else { "not steady" })
     });
-    let needed = comparison.days_needed.map(|days| format!("Decision expected in about {days} more days"));
+    let needed = comparison
+        .days_needed
+        .map(|days| format!("Decision expected in about {} more", so_far::days_or_weeks(days)));
     let lines = [
         typical,
         ratio,

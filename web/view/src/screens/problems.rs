@@ -1,8 +1,11 @@
 //! Lists the problems of a week: failures, unavailable targets, lost rounds, and drifts that make an interval less
 //! reliable.
 
-use longhaul_analysis::summary::{Comparison, Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
+use std::collections::BTreeMap;
 
+use longhaul_analysis::summary::{
+    Comparison, Failures, PairSummary, ReliabilityVerdict, SoFar, WeeklySummary,
+};
 use longhaul_model::{Role, TargetName};
 
 use super::checks::{damage, damaged_shares, statements};
@@ -22,7 +25,8 @@ pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
     let failure = |text: String| Text::new().toned("Failure: ", Tone::Bad).plain(text);
     let failing = damage(&damaged_shares(weekly)).into_iter();
     let failing = failing.chain(weekly.pairs.iter().filter_map(reliability_text));
-    let failing = failing.chain(shares.into_iter().filter_map(failure_text)).map(failure);
+    let failing = failing.chain(shares.into_iter().filter_map(failure_text));
+    let failing = failing.chain(warm_up_failures(weekly)).map(failure);
     let failing_baselines = baselines.into_iter().filter_map(failure_text).map(failure);
     let stale = weekly.freshness.iter().filter_map(statements::staleness);
     let stale = stale.map(|text| Text::new().toned("Stale: ", Tone::Bad).plain(text));
@@ -41,6 +45,29 @@ pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
         .list(first.iter().cloned())
         .details(Details { summary: format!("{} more", rest.len()), content });
     document
+}
+
+/// Returns the failures of shares that failed in no counted round, but in one of the warm-up.
+fn warm_up_failures(weekly: &WeeklySummary) -> Vec<String> {
+    let has_counted = |name: &TargetName| {
+        weekly.failures.iter().any(|failures| failures.target == *name && failures.failed_rounds > 0)
+    };
+    let mut failed: BTreeMap<&TargetName, (usize, usize)> = BTreeMap::new();
+    for headline in weekly.pairs.iter().filter_map(|pair| pair.headline.as_ref()) {
+        let SoFar { rounds, failed_a, failed_b, .. } = headline.so_far;
+        for (target, failures) in [(&headline.a, failed_a), (&headline.b, failed_b)] {
+            if failures > 0 && !has_counted(target) {
+                failed.insert(target, (failures, rounds));
+            }
+        }
+    }
+    let text = |(target, (failures, rounds)): (&TargetName, (usize, usize))| {
+        format!(
+            "{target} failed in {failures} of the {} so far, in the warm-up days.",
+            units::count(rounds, "round")
+        )
+    };
+    failed.into_iter().map(text).collect()
 }
 
 fn unavailable_text(failures: &Failures) -> Option<String> {

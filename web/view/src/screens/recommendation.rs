@@ -59,7 +59,10 @@ pub fn sentence(recommendation: &Recommendation) -> String {
                     format!("Use {target}: {}.", reason(other, equal, other.target.as_str()))
                 }
                 (None, Some(saved)) => advice(target, saved),
-                (None, None) => format!("Use {target}."),
+                (None, None) => recommendation
+                    .minutes_a_week
+                    .as_ref()
+                    .map_or_else(|| format!("Use {target}."), |saved| uncertain_advice(target, saved)),
             }
         }
         (Some(target), _) => {
@@ -154,7 +157,9 @@ fn exception(pair: &PairSummary, target: &TargetName) -> Option<String> {
 /// Returns the tasks that a target of a pair is decided to be faster for; `None` if there is none that takes long enough to be
 /// noticed.
 fn faster_for(pair: &PairSummary, faster: &TargetName, other: &TargetName) -> Option<String> {
-    let is_won = |task: &&Comparison| !task.is_instant() && task.winner() == Some(faster);
+    let is_won = |task: &&Comparison| {
+        !task.is_instant() && !task.is_contradicted_by_mean() && task.winner() == Some(faster)
+    };
     let mut won: Vec<String> = pair.tasks.iter().filter(is_won).filter_map(with_interval).collect();
     let more = won.split_off(won.len().min(MAX_EXCEPTIONS)).len();
     let won = match (won.as_slice(), more) {
@@ -214,6 +219,24 @@ fn advice(target: &TargetName, saved: &MinutesSaved) -> String {
     )
 }
 
+/// Returns advice to use a share that is better, if it may cost minutes a week for the usage profile.
+fn uncertain_advice(target: &TargetName, saved: &MinutesSaved) -> String {
+    let minutes = |value: f64| units::decimal(value.abs(), 1);
+    let (other, profile, low, high) =
+        (&saved.instead_of, profile(saved), minutes(saved.low), minutes(saved.high));
+    // Minutes know nothing of failures and damage, which alone can outweigh them.
+    if saved.high <= 0.0 {
+        return format!(
+            "Use {target}, although it costs {high} to {low} minutes a week more waiting than {other} {profile}: {other} fails more \
+             often, has stopped working or was damaged."
+        );
+    }
+    format!(
+        "Use {target}. {}, it is not certain to save time: from {high} minutes a week less waiting than {other} to {low} more.",
+        words::capitalized(&profile)
+    )
+}
+
 /// Returns the usage profile that minutes are for, for example `in an ordinary week`.
 fn profile(saved: &MinutesSaved) -> String {
     match (saved.profile, saved.counted_days) {
@@ -249,6 +272,29 @@ mod tests {
         assert_eq!(
             advice(&nfs, &saved(0.9)),
             "Use nfs: about 0.9 minutes a week less waiting than smb (0.7 to 1.1), for your usage, counted over 2 weeks."
+        );
+    }
+
+    #[test]
+    fn share_that_may_cost_minutes_is_recommended_with_the_range() {
+        let recommended = sentence(&Recommendation {
+            target: Some("nfs".parse().unwrap()),
+            confidence: Some(Confidence::Decided),
+            minutes_a_week: Some(MinutesSaved { value: -32.1, low: -67.7, high: 3.5, ..saved(1.0) }),
+            withheld: None,
+        });
+        assert_eq!(
+            recommended,
+            "Use nfs. For your usage, counted over 2 weeks, it is not certain to save time: from 3.5 minutes a week less waiting than \
+             smb to 67.7 more."
+        );
+        assert_eq!(
+            uncertain_advice(
+                &"nfs".parse().unwrap(),
+                &MinutesSaved { low: -60.0, high: -20.0, ..saved(-40.0) }
+            ),
+            "Use nfs, although it costs 20 to 60 minutes a week more waiting than smb for your usage, counted over 2 weeks: smb fails \
+             more often, has stopped working or was damaged."
         );
     }
 

@@ -3,12 +3,12 @@
 use longhaul_analysis::summary::{Comparison, Verdict};
 
 use super::percent::Percent;
-use super::{sentences, so_far};
-use crate::units;
+use super::{round_trips, sentences, so_far};
 
 /// Returns the result of one task in a few words.
 pub fn result(task: &Comparison) -> String {
-    if task.is_instant() {
+    // A verdict on a background task names a winner however short the task is.
+    if task.is_instant() && !task.verdict.has_winner() {
         return "both instant".to_owned();
     }
     let Some((ratio, (faster, _))) = task.ratio.zip(task.faster_and_slower()) else {
@@ -16,21 +16,27 @@ pub fn result(task: &Comparison) -> String {
             .map_or("not enough data yet".to_owned(), |so_far| so_far + "; not decided");
     };
     let saved = Percent::saved(ratio);
+    let stated = round_trips::stated(task);
     match task.verdict {
         Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
-            match sentences::often_failed(task) {
-                None => format!("{faster}: {saved} less time ({})", saved.range()),
-                Some(failed) if sentences::always_failed(task) => format!("{faster}: {failed}"),
-                Some(failed) => format!("{faster}: {saved} less time ({}); {failed}", saved.range()),
+            let failed = sentences::often_failed(task);
+            if sentences::always_failed(task) {
+                return format!("{faster}: {}", failed.unwrap_or_default());
             }
+            let mean = task
+                .mean_of_all_rounds()
+                .map(|mean| format!(" in most rounds, {mean:.2}× on average of all"));
+            let notes = [mean, failed.map(|failed| format!("; {failed}"))];
+            let notes: String = notes.into_iter().flatten().collect();
+            format!("{faster}: {saved} less time{stated} ({}){notes}", saved.range())
         }
-        Verdict::TooSmall => format!("{faster}: {saved} less time, too little to matter"),
+        Verdict::TooSmall => format!("{faster}: {saved} less time{stated}, too little to matter"),
         Verdict::NoRealDifference => "no real difference".to_owned(),
         Verdict::NotEnoughData => {
             let so_far = so_far::brief(task).map_or(String::new(), |so_far| so_far + "; ");
             let until = task
                 .days_needed
-                .map_or(String::new(), |days| format!("; about {} more", units::count(days, "day")));
+                .map_or(String::new(), |days| format!("; about {} more", so_far::days_or_weeks(days)));
             format!("{so_far}not decided{until}")
         }
     }

@@ -27,6 +27,25 @@ pub fn headline(pair: &PairSummary) -> String {
 }
 
 fn speed_and_reliability(pair: &PairSummary) -> String {
+    let winner = pair.headline.as_ref().and_then(Comparison::winner);
+    match (&pair.headline, fails_more(pair)) {
+        (Some(_), Some(worse)) if winner != Some(worse) => {
+            format!("{} {worse} fails more often.", speed(pair))
+        }
+        _ => speed(pair),
+    }
+}
+
+fn fails_more(pair: &PairSummary) -> Option<&TargetName> {
+    match pair.reliability.verdict {
+        ReliabilityVerdict::WorseA => Some(&pair.a),
+        ReliabilityVerdict::WorseB => Some(&pair.b),
+        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => None,
+    }
+}
+
+/// Returns the result of a pair over all tasks. A target that is proven to fail more often is not called faster without that note.
+pub(super) fn speed(pair: &PairSummary) -> String {
     let Some(headline) = &pair.headline else {
         return format!("No round so far has all tasks on both {} and {}.", pair.a, pair.b);
     };
@@ -38,16 +57,9 @@ fn speed_and_reliability(pair: &PairSummary) -> String {
         );
     }
     let text = comparison(headline);
-    let fails_more = match pair.reliability.verdict {
-        ReliabilityVerdict::WorseA => &headline.a,
-        ReliabilityVerdict::WorseB => &headline.b,
-        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => return text,
-    };
-    match headline.winner() {
-        Some(winner) if winner == fails_more => {
-            format!("Faster but less reliable: {winner} fails more often. {text}")
-        }
-        Some(_) | None => format!("{text} {fails_more} fails more often."),
+    match headline.winner().filter(|winner| fails_more(pair) == Some(*winner)) {
+        Some(winner) => format!("Faster but less reliable: {winner} fails more often. {text}"),
+        None => text,
     }
 }
 
@@ -75,7 +87,7 @@ pub fn comparison(comparison: &Comparison) -> String {
 /// Returns the failure episodes of both targets of a pair, and the time spent waiting.
 pub fn reliability(pair: &PairSummary) -> String {
     let proven = match pair.reliability.verdict {
-        ReliabilityVerdict::NoFailures => "none so far",
+        ReliabilityVerdict::NoFailures => "none counted yet",
         ReliabilityVerdict::NotProven => "not yet proven to differ",
         ReliabilityVerdict::WorseA | ReliabilityVerdict::WorseB => "proven to differ",
     };
@@ -172,7 +184,7 @@ fn current(comparison: &Comparison) -> String {
                 "{faster} is {clearly}faster than {slower} for {what}: {saved} less time ({}); it won {won} of {} rounds.{failed}{}",
                 saved.range(),
                 rounds.complete,
-                outliers(comparison, faster)
+                outliers(comparison)
             )
         }
         Verdict::TooSmall if comparison.is_instant() => {
@@ -197,15 +209,20 @@ fn current(comparison: &Comparison) -> String {
     }
 }
 
-/// Returns in how many rounds the slower target failed, if that is more than a tenth of them: then the ratio says as much about how
-/// long a failure counts as about the time of a task.
+/// Returns in how many rounds a target failed, if that is more than a tenth of them: of the slower target, whose ratio then says as
+/// much about how long a failure counts as about the time of a task, or else of the faster one.
 pub(super) fn often_failed(comparison: &Comparison) -> Option<String> {
-    let (_, slower) = comparison.faster_and_slower()?;
-    let (failed, rounds) = (failures_of_slower(comparison), comparison.rounds.complete);
+    let (faster, slower) = comparison.faster_and_slower()?;
+    let rounds = comparison.rounds.complete;
+    let of_faster = comparison.rounds.failed_a + comparison.rounds.failed_b - failures_of_slower(comparison);
+    let sides = [(slower, failures_of_slower(comparison)), (faster, of_faster)];
+    let (target, failed) = sides.into_iter().find(|(_, failed)| failed * 10 > rounds)?;
     // One failed task of a round is a failure of all tasks together.
-    let who =
-        if comparison.subject.workload.is_some() { slower.to_string() } else { format!("a run on {slower}") };
-    (failed * 10 > rounds).then(|| match failed == rounds {
+    let who = match comparison.subject.workload {
+        Some(_) => target.to_string(),
+        None => format!("a run on {target}"),
+    };
+    Some(match failed == rounds {
         true => format!("{who} failed in all {rounds} rounds"),
         false => format!("{who} failed in {failed} of {rounds} rounds"),
     })
@@ -227,13 +244,12 @@ fn failures_of_slower(comparison: &Comparison) -> usize {
 }
 
 /// Returns that the mean of all rounds says something else than that of the usual ones; empty if it does not.
-fn outliers(comparison: &Comparison, faster: &TargetName) -> String {
-    let Some(ratio) = comparison.ratio_with_outliers else { return String::new() };
-    let (more, other) = match comparison.a == *faster {
-        true => (1.0 / ratio, &comparison.b),
-        false => (ratio, &comparison.a),
+fn outliers(comparison: &Comparison) -> String {
+    let Some((ratio, (_, slower))) = comparison.mean_of_all_rounds().zip(comparison.faster_and_slower())
+    else {
+        return String::new();
     };
-    format!(" That is true of most rounds; the mean of all is {more:.2}× the time of {other}.")
+    format!(" That is true of most rounds; the mean of all is {ratio:.2}× the time of {slower}.")
 }
 
 /// Returns what is known without a verdict: first about the past, then about how it may go on.

@@ -85,7 +85,8 @@ pub fn brief(comparison: &Comparison) -> Option<String> {
     }
     let ratio = comparison.so_far.ratio.filter(|ratio| ratio.is_difference())?;
     let faster = if ratio.value > 1.0 { &comparison.a } else { &comparison.b };
-    Some(format!("so far {faster} took {} less time", Percent::saved(ratio)))
+    let saved = Percent::saved(ratio);
+    Some(format!("so far {faster} took {saved} less time ({})", saved.range()))
 }
 
 /// Returns what is missing for a verdict, as a sentence.
@@ -94,12 +95,22 @@ pub fn outlook(comparison: &Comparison) -> String {
         if comparison.days.len() >= MIN_VERDICT_DAYS {
             return "There is no verdict while days differ that much.".to_owned();
         }
+        let counted = match comparison.days.len() {
+            1 => "1 day counts".to_owned(),
+            days => format!("{days} days count"),
+        };
+        let lost = match comparison.incomplete_days {
+            // Today is not over yet.
+            ..3 => String::new(),
+            // Said once, not with each task.
+            _ if comparison.subject.key != "overall" => String::new(),
+            days => format!(
+                " {} have too few complete rounds to count: `longhaul doctor` tells why, `longhaul runs` what failed.",
+                units::count(days, "day")
+            ),
+        };
         return format!(
-            "A verdict needs {MIN_VERDICT_DAYS} days, or {EARLY_VERDICT_DAYS} if the difference is large; {} now.",
-            match comparison.days.len() {
-                1 => "1 day counts".to_owned(),
-                days => format!("{days} days count"),
-            }
+            "A verdict needs {MIN_VERDICT_DAYS} days, or {EARLY_VERDICT_DAYS} if the difference is large; {counted} now.{lost}"
         );
     };
     format!(
@@ -113,11 +124,18 @@ pub fn outlook(comparison: &Comparison) -> String {
     )
 }
 
-/// Returns how long a decision is expected to take, as a sentence. From 14 days, rounds up to whole weeks.
+/// Returns how long a decision is expected to take, as a sentence.
 fn until(comparison: &Comparison) -> String {
     match comparison.days_needed {
         None => "More days are not expected to decide it.".to_owned(),
-        Some(days @ ..14) => format!("About {} more.", units::count(days, "day")),
-        Some(days) => format!("About {} more.", units::count(days.div_ceil(7), "week")),
+        Some(days) => format!("About {} more.", days_or_weeks(days)),
+    }
+}
+
+/// Returns a number of days as a duration, such as "9 days"; from 14 days on in whole weeks, rounded up.
+pub(super) fn days_or_weeks(days: usize) -> String {
+    match days {
+        ..14 => units::count(days, "day"),
+        _ => units::count(days.div_ceil(7), "week"),
     }
 }

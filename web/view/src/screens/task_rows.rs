@@ -117,7 +117,8 @@ fn result(weekly: &WeeklySummary, subject: &Subject) -> String {
     let compared: Vec<&Comparison> = compared.collect();
     let wins_all = |name: &&TargetName| {
         let mut own = compared.iter().filter(|task| task.a == **name || task.b == **name).peekable();
-        own.peek().is_some() && own.all(|task| task.winner() == Some(*name))
+        own.peek().is_some()
+            && own.all(|task| task.winner() == Some(*name) && !task.is_contradicted_by_mean())
     };
     let names = compared.iter().flat_map(|task| [&task.a, &task.b]);
     let fastest = names.into_iter().find(wins_all);

@@ -1,5 +1,7 @@
 //! Screen that shows how long each task would take with another network or disk: `longhaul what-if`.
 
+use std::collections::BTreeSet;
+
 use longhaul_analysis::prediction::{Answer, AssumedChange, Dimension, NoPrediction, Prediction};
 use longhaul_model::{WaitMetric, all_metrics};
 
@@ -34,7 +36,15 @@ pub fn what_if(change: AssumedChange, answers: &[Answer]) -> Document {
     if groups.iter().all(|(_, group)| group.iter().all(|one| one.changed.is_err())) {
         return no_prediction(document, answers);
     }
-    document.list(groups.iter().filter_map(|(activity, group)| winner(activity, group)));
+    let winners: Vec<Text> = groups.iter().filter_map(|(activity, group)| winner(activity, group)).collect();
+    let predicted = |group: &[&Answer]| group.iter().filter(|one| one.changed.is_ok()).count();
+    let compared = groups.iter().filter(|(_, group)| predicted(group) > 1).count();
+    let open = match (winners.len(), compared) {
+        (named, compared) if named == compared => None,
+        (0, _) => Some("For no task is it certain which share would be fastest: the ranges overlap."),
+        _ => Some("For some other tasks it is not certain which share would be fastest: the ranges overlap."),
+    };
+    document.list(winners.into_iter().chain(open.map(Text::from)));
     document.table(table(&groups));
     document.note(NOTE);
     document
@@ -64,14 +74,24 @@ fn rate(bits_per_second: f64) -> String {
 }
 
 fn no_prediction(mut document: Document, answers: &[Answer]) -> Document {
-    let mut reasons: Vec<NoPrediction> = vec![];
-    let found = answers.iter().filter_map(|one| one.changed.err());
-    for reason in found.chain(answers.is_empty().then_some(NoPrediction::TooFewRuns)) {
-        if !reasons.contains(&reason) {
-            reasons.push(reason);
+    let mut reasons: Vec<(NoPrediction, BTreeSet<&str>)> = vec![];
+    for (reason, target) in
+        answers.iter().filter_map(|one| Some((one.changed.err()?, one.key.target.as_str())))
+    {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, targets)) => {
+                targets.insert(target);
+            }
+            None => reasons.push((reason, BTreeSet::from([target]))),
         }
     }
-    document.list(reasons.into_iter().map(|reason| format!("No prediction yet: {}.", reason_text(reason))));
+    if reasons.is_empty() {
+        document.paragraph(format!("No prediction yet: {}.", reason_text(NoPrediction::TooFewRuns)));
+    }
+    document.list(reasons.into_iter().map(|(reason, targets)| {
+        let targets = targets.into_iter().collect::<Vec<_>>().join(", ");
+        format!("No prediction yet for {targets}: {}.", reason_text(reason))
+    }));
     document
 }
 

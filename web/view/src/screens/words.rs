@@ -83,13 +83,17 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
     let lost = lost.collect::<Vec<_>>().join(", ");
     let note = round_trips::note(comparison).map(|note| format!(" {note}"));
     let verdict = if comparison.verdict.is_decided() { "Based" } else { "A verdict would be based" };
+    let interval = match comparison.ratio {
+        Some(_) => format!("; {} % interval, valid however often you look", level(comparison.alpha)),
+        None => String::new(),
+    };
     Some(format!(
-        "{verdict} on {} and {} of {} rounds{}; {} % interval, valid however often you look{}.{}",
+        "{verdict} on {} and {} of {} rounds{}{}{}.{}",
         count(comparison.days.len(), "day"),
         rounds.complete,
         rounds.planned,
         if lost.is_empty() { String::new() } else { format!(" ({lost})") },
-        level(comparison.alpha),
+        interval,
         if drift(comparison).is_some() { "; the ratio drifts from day to day" } else { "" },
         note.unwrap_or_default(),
     ))

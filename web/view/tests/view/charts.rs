@@ -321,6 +321,7 @@ proptest! {
         let svg = forest.draw(Forest::shared_scale([&forest])).standalone(320);
         prop_assert!(Document::parse(&svg).is_ok() && !svg.contains("NaN") && !svg.contains("inf%"));
         let days = DailyRatios {
+            is_verdict_adjusted: false,
             id: "d".into(), title: "&".into(), sides: ("<".into(), ">".into()), ratios: days, intervals: vec![], estimate_text: None,
             threshold: 1.1, other_level: None, ticks: vec![],
         };

@@ -62,7 +62,7 @@ fn merged_results_are_written_out() {
 fn undecided_and_empty_results_claim_nothing() {
     let mut undecided = results();
     undecided.pairs[0].groups[0].result.is_shown = false;
-    assert!(markdown::render(&merged(&undecided)).contains("too few, or differ too much"));
+    assert!(markdown::render(&merged(&undecided)).contains("too few were measured, or they differ too much"));
     undecided.pairs[0].groups[0].result.ln_e_all_in = 1.0;
     assert!(markdown::render(&merged(&undecided)).contains("No difference is shown yet"));
     undecided.pairs[0].groups.clear();

@@ -159,7 +159,12 @@ fn described_constants_match_the_code() {
 
 #[test]
 fn week_without_data_is_reported_as_such() {
-    let query = WeeklyQuery { week: Week::of_day(world::MONDAY), scale: None, zone: jiff::tz::TimeZone::UTC };
+    let query = WeeklyQuery {
+        week: Week::of_day(world::MONDAY),
+        scale: None,
+        since: None,
+        zone: jiff::tz::TimeZone::UTC,
+    };
     let empty: WeeklySummary = summarize_week(&History::default(), &query);
     let page = html(&empty, &Environment::default());
     elements(&page);

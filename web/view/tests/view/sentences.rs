@@ -34,6 +34,22 @@ fn decided_answer_has_interval_and_rounds() {
     );
 }
 
+#[test]
+fn winner_of_most_rounds_that_loses_on_average_is_not_called_the_fastest() {
+    let mut weekly = world::twenty_percent_faster();
+    let task = &mut weekly.pairs[0].tasks[0];
+    task.ratio_with_outliers = Some(1.0 / 1.1);
+    let (result, label) = (screens::result::result(task), words::subject(&task.subject));
+    assert!(
+        result.starts_with("smb: 19 %") && result.ends_with(") in most rounds, 1.10× on average of all"),
+        "{result}"
+    );
+    let rows = screens::task_rows::task_rows(&weekly);
+    let fastest = |label: &str| rows.iter().find(|row| row.label == label).unwrap().result.as_str();
+    assert_eq!(fastest(&label), "no share beats all others");
+    assert_eq!(fastest(&words::subject(&weekly.pairs[0].tasks[1].subject)), "smb is fastest");
+}
+
 /// Two of seven days have rounds of another kind.
 #[test]
 fn rounds_of_two_kinds_are_said_and_decide_nothing() {

@@ -158,7 +158,7 @@ impl World {
 
     pub fn after_days(&self, days: i64) -> WeeklySummary {
         let week = Week::of_day(MONDAY + days - 1);
-        summarize_week(&self.history, &WeeklyQuery { week, scale: None, zone: TimeZone::UTC })
+        summarize_week(&self.history, &WeeklyQuery { week, scale: None, since: None, zone: TimeZone::UTC })
     }
 }
 

@@ -95,7 +95,7 @@ impl World {
 
     fn after_days(&self, days: i64) -> WeeklySummary {
         let week = Week::of_day(MONDAY + days - 1);
-        summarize_week(&self.history, &WeeklyQuery { week, scale: None, zone: TimeZone::UTC })
+        summarize_week(&self.history, &WeeklyQuery { week, scale: None, since: None, zone: TimeZone::UTC })
     }
 }
 
@@ -126,6 +126,22 @@ fn twenty_percent_is_found_only_after_fourteen_days() {
     assert_eq!(headline(&later).winner().map(|name| name.as_str()), Some("smb"));
     assert_eq!(headline(&later).rounds.complete, 152);
     assert_eq!(later.scores.iter().map(|scores| scores.rank).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
+}
+
+#[test]
+fn a_report_from_a_day_on_does_not_warm_up_again() {
+    let scenario = |target, day, turn| noisy_time(if target == 0 { 8.0 } else { 10.0 }, target, day, turn);
+    let world = World::pair().simulate(0..28, &scenario);
+    let week = Week::of_day(MONDAY + 27);
+    let since = |day: i64| {
+        let query = WeeklyQuery { week, scale: None, since: Some(MONDAY + day), zone: TimeZone::UTC };
+        summarize_week(&world.history, &query)
+    };
+    let days = |weekly: &WeeklySummary| headline(weekly).days.len();
+    assert_eq!((days(&since(0)), days(&since(2))), (26, 26), "the first two days are warm-up");
+    assert_eq!(days(&since(10)), 18, "all 18 days from day 10 on count");
+    assert_eq!(headline(&since(10)).so_far.rounds, 18 * 8);
+    assert_eq!(headline(&since(10)).rounds.planned, 18 * 8);
 }
 
 #[test]
@@ -181,12 +197,12 @@ fn single_week_and_empty_week_have_no_verdict() {
     assert!(first.pairs.iter().flat_map(|pair| &pair.tasks).all(|task| !task.verdict.is_decided()));
     let before = summarize_week(
         &world.history,
-        &WeeklyQuery { week: Week::of_day(MONDAY - 7), scale: None, zone: TimeZone::UTC },
+        &WeeklyQuery { week: Week::of_day(MONDAY - 7), scale: None, since: None, zone: TimeZone::UTC },
     );
     assert_eq!((before.rounds.planned, before.pairs.len(), before.scale), (0, 0, None));
     let empty = summarize_week(
         &History::default(),
-        &WeeklyQuery { week: Week::of_day(0), scale: None, zone: TimeZone::UTC },
+        &WeeklyQuery { week: Week::of_day(0), scale: None, since: None, zone: TimeZone::UTC },
     );
     assert!(empty.table.is_empty() && empty.targets.is_empty());
 }

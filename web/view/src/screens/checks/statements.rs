@@ -29,8 +29,8 @@ pub fn staleness(freshness: &Freshness) -> Option<String> {
     let others = freshness.kinds.iter().filter(|kind| kind.is_stale && kind.kind != stalest.kind).count();
     let more = match others {
         0 => String::new(),
-        1 => ", and 1 other kind of change is late, too".to_owned(),
-        others => format!(", and {others} other kinds of changes are late, too"),
+        1 => ", and 1 other kind of change was not visible in time, either".to_owned(),
+        others => format!(", and {others} other kinds of changes were not visible in time, either"),
     };
     Some(format!("{} shows an old state: {}{more}.", freshness.target, visible_of_kind(stalest)))
 }

@@ -34,7 +34,7 @@ pub fn stalls(
     let mut document = Document::new();
     let stalls = &causes.stalls;
     if stalls.is_empty() {
-        document.paragraph(none(span));
+        document.paragraph(if causes.was_watched { none(span) } else { nothing_watched(span) });
         document.append(stall_causes::causes(&causes.named));
         return document;
     }
@@ -50,6 +50,11 @@ pub fn stalls(
     document.table(table(&listed, span.1, zone)).facts(totals(&summarize_window(&window).stalls));
     document.append(stall_causes::causes(&causes.named));
     document
+}
+
+fn nothing_watched(span: (Timestamp, Timestamp)) -> String {
+    let window = units::duration(span.1.seconds_since(span.0));
+    format!("Nothing was measured in the last {window}, so there is nothing to say about stalls.")
 }
 
 /// Says that there was no stall in a window.

@@ -388,7 +388,7 @@ mod tests {
         let text = render(&super::status(&status, &TimeZone::UTC));
         assert!(!text.contains(", in "), "{text}");
         for part in [
-            "`smb` has not answered a read since 1970-01-01 00:00:53.",
+            "`smb`: read has not returned since 1970-01-01 00:00:53.",
             "next try 1970-01-01 00:00:53, due now",
             "next round  1970-01-01 00:00:53, due now\n",
         ] {
