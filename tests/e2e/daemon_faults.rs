@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
-use crate::fuse::hang::Fuse;
 use crate::support::daemon::{BUSY, Daemon, reset_crash_counter, target};
-use crate::support::mounts::{Memory, in_own_mounts, only_in_own_mounts};
+use crate::support::mounts::{Memory, only_in_own_mounts};
 use crate::support::{Place, assert_all_ok, machine, sandbox};
+#[cfg(target_os = "linux")]
+use crate::{fuse::hang::Fuse, support::mounts::in_own_mounts};
 use longhaul_model::Timestamp;
 use longhaul_model::draw::draw;
 use longhaul_store::{Reader, RoundStatus};
