@@ -117,11 +117,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     })
     // A start that is refused is no crash: one after an upgrade must not find the service in safe mode.
     .inspect_err(|_| starts.reset())?;
-    let (version_name, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
-    tracing::info!(version = version_name, pid, safe_mode, "longhauld started");
-    if let Err(error) = limit {
-        tracing::warn!(%error, "setrlimit: the limit of open files was not raised");
-    }
+    log_start(safe_mode, limit.err());
     watchers::watch_mounts(Arc::clone(&handle));
     let writer = service.shared_writer();
     let exporter = Arc::new(export::start_exporter(&handle, database.clone(), writer, log.diagnostics())?);
@@ -147,6 +143,15 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     // Also reset before another version takes over: that exit is no crash.
     starts.reset();
     Ok(end)
+}
+
+/// Logs that the service has started, and the error if the limit of open files was not raised.
+fn log_start(safe_mode: bool, limit: Option<std::io::Error>) {
+    let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
+    tracing::info!(version, pid, safe_mode, "longhauld started");
+    if let Some(error) = limit {
+        tracing::warn!(%error, "setrlimit: the limit of open files was not raised");
+    }
 }
 
 /// Returns the path of the database. An argument that the administrator overrides is reported and not used: the service's

@@ -50,13 +50,6 @@ pub(super) struct ActiveEpoch {
     pub(super) first_counted_day: i64,
 }
 
-impl ActiveEpoch {
-    /// Returns the epoch with no counted day before this one.
-    fn not_before(self, day: i64) -> Self {
-        Self { first_counted_day: self.first_counted_day.max(day), ..self }
-    }
-}
-
 /// Runs of one workload in one round.
 pub(super) struct RoundRuns<'h> {
     /// Number of the round.
@@ -145,8 +138,7 @@ impl<'h> AnalysisWindow<'h> {
         exclude(&mut selected, "made before the first day of the report", &|selected| {
             selected.round.is_some_and(|round| round.day >= *days.start())
         });
-        let active_epochs: Vec<Option<ActiveEpoch>> =
-            active_epochs.into_iter().map(|active| Some(active?.not_before(*days.start()))).collect();
+        let active_epochs = counted_from(*days.start(), active_epochs);
         let epoch_rounds_by_workload = round_runs(history, &selected);
         exclude(
             &mut selected,
@@ -295,6 +287,13 @@ fn active_epochs(targets: usize, runs: &[SelectedRun<'_>]) -> Vec<Option<ActiveE
         }
     }
     active_epochs
+}
+
+/// Returns the epochs without the counted days before a day.
+fn counted_from(day: i64, epochs: Vec<Option<ActiveEpoch>>) -> Vec<Option<ActiveEpoch>> {
+    let later =
+        |active: ActiveEpoch| ActiveEpoch { first_counted_day: active.first_counted_day.max(day), ..active };
+    epochs.into_iter().map(|active| active.map(later)).collect()
 }
 
 /// Groups runs by workload and round.
