@@ -11,16 +11,16 @@ use super::scratch::ScratchFolder;
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck::new("extended attribute", TargetCheckMethod::Files(custom_attribute))
+    TargetCheck::named("extended attribute", TargetCheckMethod::Files(custom_attribute))
         .linux("stored and removed, or refused as not supported", "xattr(7), fsetxattr(2)")
         .macos("stored and removed", "man setxattr(2); xnu bsd/vfs/vfs_xattr.c:185, vn_setxattr"),
-    TargetCheck::new("Finder info", TargetCheckMethod::Files(finder_attribute))
+    TargetCheck::named("Finder info", TargetCheckMethod::Files(finder_attribute))
         .linux("stored and removed, or refused as not supported", "xattr(7), fsetxattr(2)")
         .macos("stored and removed", "man getattrlist(2); xnu bsd/vfs/vfs_xattr.c:1532, emptyfinfo"),
-    TargetCheck::new("modification time", TargetCheckMethod::Files(times))
+    TargetCheck::named("modification time", TargetCheckMethod::Files(times))
         .linux("stored, accurate to 2 s or better", "utimensat(2)")
         .macos("stored, accurate to 2 s or better", "man utimensat(2), mount_exfat(8)"),
-    TargetCheck::new("permissions", TargetCheckMethod::Files(permissions))
+    TargetCheck::named("permissions", TargetCheckMethod::Files(permissions))
         .linux("stored, accepted without effect, or refused as not supported", "chmod(2), mount.cifs(8)")
         .macos(
             "stored, accepted without effect, or refused as not supported",

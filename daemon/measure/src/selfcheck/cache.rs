@@ -16,19 +16,19 @@ use super::scratch::ScratchFolder;
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck::new("sync", TargetCheckMethod::Files(sync))
+    TargetCheck::named("sync", TargetCheckMethod::Files(sync))
         .linux("fsync works on files and folders", "fsync(2)")
         .macos(
             "full-fsync on local disks and NFS; on SMB, fsync if the server does not support full sync",
             "SMBClient kernel/smbfs/smbfs_vnops.c:10440; NFS kext/nfs_vnops.c:8102; man fcntl(2)",
         ),
-    TargetCheck::new("eviction", TargetCheckMethod::Files(eviction))
+    TargetCheck::named("eviction", TargetCheckMethod::Files(eviction))
         .linux("nothing stays in memory, except on a memory file system", "posix_fadvise(2), mincore(2)")
         .macos(
             "nothing stays in memory",
             "xnu bsd/kern/kern_mman.c:1044 (msync), 1507 (mincore); fio os/mac/posix.c",
         ),
-    TargetCheck::new("second read", TargetCheckMethod::Files(second_read))
+    TargetCheck::named("second read", TargetCheckMethod::Files(second_read))
         .linux(
             "after eviction, the whole file is transferred again",
             "posix_fadvise(2), proc_pid_io(5), nfsiostat(8)",

@@ -139,12 +139,6 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Expectations of a new check, which have no text yet.
-    const EMPTY: Self = {
-        let empty = Expectation { text: "", source: "" };
-        Self { linux: empty, macos: empty }
-    };
-
     /// Returns the expectation on this operating system.
     pub const fn current(&self) -> &Expectation {
         self.for_system(SYSTEM)
@@ -171,32 +165,69 @@ impl Expectations {
     }
 }
 
-/// Check that needs a target.
-pub struct TargetCheck {
+/// Check with its expected answers. They are set in the order Linux, macOS; a table with a check that lacks one does not compile.
+#[derive(Clone, Copy)]
+pub struct ExpectedCheck<M> {
     /// Name of the check.
     pub name: &'static str,
     /// Expected answer on each operating system.
     pub expected: Expectations,
     /// Method of the check.
-    pub method: TargetCheckMethod,
+    pub method: M,
+}
+
+/// Check that needs a target.
+pub type TargetCheck = ExpectedCheck<TargetCheckMethod>;
+
+/// Check that needs no target.
+pub type MachineCheck = ExpectedCheck<MachineCheckMethod>;
+
+/// Check without its expected answers.
+#[derive(Clone, Copy)]
+pub struct CheckWithoutAnswer<M> {
+    name: &'static str,
+    method: M,
+}
+
+/// Check without its expected answer on macOS.
+#[derive(Clone, Copy)]
+pub struct CheckOnLinux<M> {
+    check: CheckWithoutAnswer<M>,
+    linux: Expectation,
 }
 
 impl TargetCheck {
-    /// Creates a check. Both expectations must be set.
-    pub(super) const fn new(name: &'static str, method: TargetCheckMethod) -> Self {
-        Self { name, expected: Expectations::EMPTY, method }
+    /// Begins a check.
+    pub(super) const fn named(
+        name: &'static str,
+        method: TargetCheckMethod,
+    ) -> CheckWithoutAnswer<TargetCheckMethod> {
+        CheckWithoutAnswer { name, method }
     }
+}
 
-    /// Sets the expectation on Linux and its source.
-    pub(super) const fn linux(mut self, text: &'static str, source: &'static str) -> Self {
-        self.expected.linux = Expectation { text, source };
-        self
+impl MachineCheck {
+    /// Begins a check that makes a call.
+    pub const fn call(
+        name: &'static str,
+        run: fn() -> CheckAnswer,
+    ) -> CheckWithoutAnswer<MachineCheckMethod> {
+        CheckWithoutAnswer { name, method: MachineCheckMethod::Call(run) }
     }
+}
 
-    /// Sets the expectation on macOS and its source.
-    pub(super) const fn macos(mut self, text: &'static str, source: &'static str) -> Self {
-        self.expected.macos = Expectation { text, source };
-        self
+impl<M: Copy> CheckWithoutAnswer<M> {
+    /// Adds the expectation on Linux and its source.
+    pub const fn linux(self, text: &'static str, source: &'static str) -> CheckOnLinux<M> {
+        CheckOnLinux { check: self, linux: Expectation { text, source } }
+    }
+}
+
+impl<M: Copy> CheckOnLinux<M> {
+    /// Adds the expectation on macOS and its source.
+    pub const fn macos(self, text: &'static str, source: &'static str) -> ExpectedCheck<M> {
+        let expected = Expectations { linux: self.linux, macos: Expectation { text, source } };
+        ExpectedCheck { name: self.check.name, expected, method: self.check.method }
     }
 }
 
@@ -227,36 +258,6 @@ impl CheckedTarget<'_> {
     /// Returns the protocol of the target; `None` if no mount was found.
     pub(super) fn protocol(&self) -> Option<&Protocol> {
         self.mount.map(|(_, protocol)| protocol)
-    }
-}
-
-/// Check that needs no target.
-#[derive(Clone, Copy)]
-pub struct MachineCheck {
-    /// Name of the check.
-    pub name: &'static str,
-    /// Expected answer on each operating system.
-    pub expected: Expectations,
-    /// Method of the check.
-    pub method: MachineCheckMethod,
-}
-
-impl MachineCheck {
-    /// Creates a check that makes a call. Both expectations must be set.
-    pub const fn call(name: &'static str, run: fn() -> CheckAnswer) -> Self {
-        Self { name, expected: Expectations::EMPTY, method: MachineCheckMethod::Call(run) }
-    }
-
-    /// Sets the expectation on Linux and its source.
-    pub const fn linux(mut self, text: &'static str, source: &'static str) -> Self {
-        self.expected.linux = Expectation { text, source };
-        self
-    }
-
-    /// Sets the expectation on macOS and its source.
-    pub const fn macos(mut self, text: &'static str, source: &'static str) -> Self {
-        self.expected.macos = Expectation { text, source };
-        self
     }
 }
 

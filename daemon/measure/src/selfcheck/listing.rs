@@ -13,20 +13,20 @@ use super::scratch_names::numbered_name;
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck::new("space", TargetCheckMethod::Files(space))
+    TargetCheck::named("space", TargetCheckMethod::Files(space))
         .linux("a size, and not more free space than that", "statvfs(3)")
         .macos("a size, and not more free space than that", "xnu bsd/sys/mount.h:110, struct statfs"),
-    TargetCheck::new("folder listing", TargetCheckMethod::Files(listing))
+    TargetCheck::named("folder listing", TargetCheckMethod::Files(listing))
         .linux("every name once, each of type file", "getdents(2)")
         .macos(
             "every name once, each of type file and with its size, and no ._ file",
             "man getattrlistbulk(2); xnu bsd/vfs/vfs_attrlist.c:4254",
         ),
-    TargetCheck::new("._ files", TargetCheckMethod::Files(apple_doubles)).linux("none", "xattr(7)").macos(
+    TargetCheck::named("._ files", TargetCheckMethod::Files(apple_doubles)).linux("none", "xattr(7)").macos(
         "none, or one for each file with attributes, renamed and removed together with the file",
         "xnu bsd/vfs/vfs_xattr.c:1572, default_setxattr; bsd/vfs/kpi_vfs.c:4714, vn_rename",
     ),
-    TargetCheck::new("folder watch", TargetCheckMethod::Files(watch))
+    TargetCheck::named("folder watch", TargetCheckMethod::Files(watch))
         .linux("reports a change made by this machine", "inotify(7)")
         .macos(
             "not available: an open folder would prevent its share from being ejected",

@@ -35,7 +35,7 @@ pub use scratch_names::owns;
 pub const SELFCHECK_MACHINE_ID: &str = "selfcheck";
 
 /// First check of a target that accesses files: opens or creates the sandbox.
-const OPEN_CHECK: TargetCheck = TargetCheck::new("sandbox", TargetCheckMethod::Open)
+const OPEN_CHECK: TargetCheck = TargetCheck::named("sandbox", TargetCheckMethod::Open)
     .linux("opened or created", "mkdir(2), openat(2)")
     .macos(
         "opened or created; EPERM means blocked by privacy settings (Files & Folders)",
@@ -43,7 +43,7 @@ const OPEN_CHECK: TargetCheck = TargetCheck::new("sandbox", TargetCheckMethod::O
     );
 
 /// Last check of a target: removes everything that the self-check created.
-const REMOVE_CHECK: TargetCheck = TargetCheck::new("removal", TargetCheckMethod::Remove)
+const REMOVE_CHECK: TargetCheck = TargetCheck::named("removal", TargetCheckMethod::Remove)
     .linux("every file of the self-check is removed", "unlink(2), rmdir(2)")
     .macos(
         "every file of the self-check is removed, including ._ files",

@@ -9,19 +9,19 @@ use super::check::{
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck::new("mount of the folder", TargetCheckMethod::Mount(mount))
+    TargetCheck::named("mount of the folder", TargetCheckMethod::Mount(mount))
         .linux("a mount with a known protocol, writable", "proc_pid_mountinfo(5)")
         .macos(
             "a mount with a known protocol, writable",
             "xnu bsd/vfs/vfs_syscalls.c:4153, getfsstat64_callback; bsd/sys/mount.h:110",
         ),
-    TargetCheck::new("negotiated", TargetCheckMethod::Mount(negotiated))
+    TargetCheck::named("negotiated", TargetCheckMethod::Mount(negotiated))
         .linux("version of SMB or NFS; nothing on other file systems", "mount.cifs(8), nfs(5)")
         .macos(
             "version of SMB or NFS, without a special permission; nothing on other file systems",
             "SMBClient smbutil/statshares.c:591; NFS nfsstat/nfsstat.c:1626",
         ),
-    TargetCheck::new("counters", TargetCheckMethod::Mount(counters))
+    TargetCheck::named("counters", TargetCheckMethod::Mount(counters))
         .linux(
             "a counter for the bytes of a share; /proc/PID/io for a local disk",
             "nfsiostat(8), kernel Documentation/admin-guide/cifs, proc_pid_io(5)",

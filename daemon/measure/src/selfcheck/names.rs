@@ -11,22 +11,22 @@ use super::scratch_names::{COMPOSED, DECOMPOSED, LOWER, ODD_NAMES, UPPER, WIDE_L
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck::new("case of names", TargetCheckMethod::Files(case))
+    TargetCheck::named("case of names", TargetCheckMethod::Files(case))
         .linux("listed with the same case", "path_resolution(7), mount.cifs(8)")
         .macos("listed with the same case", "man getattrlist(2), VOL_CAP_FMT_CASE_PRESERVING"),
-    TargetCheck::new("normalization of names", TargetCheckMethod::Files(normalization))
+    TargetCheck::named("normalization of names", TargetCheckMethod::Files(normalization))
         .linux("found by its name, listed as written or in another form", "path_resolution(7)")
         .macos(
             "found by its name, listed as written or in another form",
             "Apple File System Reference, case and normalization",
         ),
-    TargetCheck::new("odd characters in names", TargetCheckMethod::Files(odd_characters))
+    TargetCheck::named("odd characters in names", TargetCheckMethod::Files(odd_characters))
         .linux("each stored unchanged or refused", "path_resolution(7)")
         .macos(
             "each stored unchanged or refused",
             "SMBClient kernel/netsmb/smb_converter.c:302; xnu bsd/vfs/vfs_utfconv.c:778",
         ),
-    TargetCheck::new("longest name", TargetCheckMethod::Files(longest_name))
+    TargetCheck::named("longest name", TargetCheckMethod::Files(longest_name))
         .linux("255 bytes", "NAME_MAX, limits.h(0p)")
         .macos("255 bytes", "xnu bsd/sys/syslimits.h:103, NAME_MAX"),
 ];

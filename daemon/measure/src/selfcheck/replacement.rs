@@ -11,16 +11,16 @@ use super::scratch::ScratchFolder;
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
-    TargetCheck::new("byte-range lock", TargetCheckMethod::Files(lock))
+    TargetCheck::named("byte-range lock", TargetCheckMethod::Files(lock))
         .linux("acquired and released, or refused as not supported", "fcntl_locking(2)")
         .macos(
             "acquired and released; on SMB refused as not supported (ENOTSUP)",
             "SMBClient kernel/smbfs/smbfs_vnops.c:10771, smbfs_vnop_advlock",
         ),
-    TargetCheck::new("rename over a file", TargetCheckMethod::Files(rename_over))
+    TargetCheck::named("rename over a file", TargetCheckMethod::Files(rename_over))
         .linux("replaced", "rename(2)")
         .macos("replaced", "man rename(2)"),
-    TargetCheck::new("rename over an open file", TargetCheckMethod::Files(rename_over_open))
+    TargetCheck::named("rename over an open file", TargetCheckMethod::Files(rename_over_open))
         .linux(
             "replaced, or refused as busy with both files unchanged; on SMB 2 and 3: ENOENT, and the old file is deleted",
             "rename(2); measured with Linux 6.1 and Samba 4.22",
@@ -29,7 +29,7 @@ pub const CHECKS: &[TargetCheck] = &[
             "replaced, or refused as busy with both files unchanged",
             "man rename(2); SMBClient kernel/smbfs/smbfs_vnops.c:8370, smbfs_vnop_rename",
         ),
-    TargetCheck::new("hard link", TargetCheckMethod::Files(hard_link))
+    TargetCheck::named("hard link", TargetCheckMethod::Files(hard_link))
         .linux("link count of 2, or refused", "link(2), statx(2)")
         .macos("link count of 2, or refused", "man link(2), stat(2)"),
 ];
