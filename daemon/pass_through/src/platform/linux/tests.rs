@@ -210,6 +210,14 @@ fn many_threads_are_answered_at_once() {
 }
 
 #[test]
+fn program_that_is_about_to_end_does_not_keep_the_mount() {
+    let mut mounted = Mounted::new();
+    let mut user = Command::new("sleep").arg("0.3").current_dir(&mounted.place.mount_point).spawn().unwrap();
+    assert_eq!(mounted.session.take().unwrap().end(), End::Unmounted);
+    user.wait().unwrap();
+}
+
+#[test]
 fn mount_in_use_is_detached_and_its_user_named() {
     let mut mounted = Mounted::new();
     let mut user = Command::new("sleep").arg("60").current_dir(&mounted.place.mount_point).spawn().unwrap();

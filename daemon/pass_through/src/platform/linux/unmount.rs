@@ -5,13 +5,21 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::programs;
 use crate::End;
 
-/// Unmounts a file system. If it is in use, it is detached: it vanishes now, and ends with its last user.
+/// Time in which programs may still close their files before the file system is detached. It is for programs that are
+/// about to end, and for child processes, which have copies of their parent's handles until they start a program.
+const GRACE: Duration = Duration::from_secs(1);
+/// Time between two attempts to unmount.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Unmounts a file system. If it is still in use after a second, it is detached: it vanishes now, and ends with its
+/// last user.
 pub fn unmount(mount_point: &Path) -> End {
-    if try_unmount(mount_point, Unmounting::Unused).is_ok() {
+    if is_unmounted_in_time(mount_point) {
         return End::Unmounted;
     }
     let users = programs::using(mount_point);
@@ -19,6 +27,19 @@ pub fn unmount(mount_point: &Path) -> End {
         Ok(()) => End::Detached(users),
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => End::Unmounted,
         Err(_) => End::StillMounted,
+    }
+}
+
+fn is_unmounted_in_time(mount_point: &Path) -> bool {
+    let until = Instant::now() + GRACE;
+    loop {
+        match try_unmount(mount_point, Unmounting::Unused) {
+            Ok(()) => return true,
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < until => {
+                std::thread::sleep(STEP)
+            }
+            Err(_) => return false,
+        }
     }
 }
 
