@@ -1,7 +1,7 @@
 //! Tests of freshness on real servers: which changes made elsewhere a mount shows, and when.
 //!
 //! Samba 4.22 grants directory leases, and a change that is made on the NAS or over NFS does not break them: a listing
-//! over SMB 3.1.1 never shows it. Each of two settings alone ends that. NFS remembers for half a minute that a name did
+//! over SMB 3.1.1 never shows it. Each of two settings alone ends that. NFS remembers for up to a minute that a name did
 //! not exist. The changes on the NAS are made by the line that `longhaul freshness helper` prints; an oracle that shares
 //! no code with longhaul stamps them with the clock of the NAS and looks for them through the same mount.
 

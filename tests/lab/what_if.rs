@@ -2,6 +2,8 @@
 //!
 //! In simulated time (tests/lab/simulated.sh) delays and rates are exact and processor work takes almost no time, so that a
 //! time consists of round trips and bytes alone.
+//!
+//! `LAB_WHAT_IF_SHARES` is the list of shares (by default `smb3 nfs3 nfs4`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +14,6 @@ use crate::machines::{Findings, note, text};
 use longhaul_store::Reader;
 use serde_json::Value;
 
-const SHARES: [&str; 3] = ["smb3", "nfs3", "nfs4"];
 /// Network conditions, each a one-way delay in milliseconds and a rate in megabits per second.
 type Network = (f64, u32);
 /// Conditions of the rounds that are fitted; each is measured three times.
@@ -73,14 +74,17 @@ type Cells = BTreeMap<(String, usize), Cell>;
 #[test]
 #[ignore = "boots a virtual machine for each share; run with --ignored"]
 fn predictions_hold_on_long_slow_and_fast_networks() {
+    let names = std::env::var("LAB_WHAT_IF_SHARES").unwrap_or_else(|_| "smb3 nfs3 nfs4".to_owned());
+    let names: Vec<&str> = names.split_whitespace().collect();
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target folder is writable");
+    let export = scratch.path();
     std::thread::scope(|scope| {
-        let threads = SHARES.map(|share| scope.spawn(|| measure(share, scratch.path())));
+        let threads: Vec<_> = names.iter().map(|share| scope.spawn(move || measure(share, export))).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
-    let shares: Vec<Cells> = SHARES.iter().map(|share| cells(share, scratch.path())).collect();
+    let shares: Vec<Cells> = names.iter().map(|share| cells(share, export)).collect();
     let mut findings = Findings::default();
-    for (share, cells) in SHARES.iter().zip(&shares) {
+    for (share, cells) in names.iter().zip(&shares) {
         rows(share, cells, &mut findings);
     }
     findings.print(&["share", "metric", "network (one way)", "measured", "predicted", "range", "error"]);

@@ -4,7 +4,7 @@
 //! What a fault adds is measured: the time with it less the time without. It is not taken from the settings of the fault,
 //! because a delay of 15 ms below a file system with a journal is not one of 15 ms for a program.
 //!
-//! `LONGHAUL_WHY_TRIALS` is the number of trials (default 6, about three minutes on idle cores); a trial is a fault drawn
+//! `LONGHAUL_WHY_TRIALS` is the number of trials (default 6, about nine minutes on idle cores); a trial is a fault drawn
 //! from its number, and each metric that it slows down counts.
 //!
 //! `LONGHAUL_WHY_AGAIN` is the copy of a database that the test left before: its runs are judged again, without machines.

@@ -142,12 +142,12 @@ impl Score {
 
     /// Prints the table and the counts, and returns what does not hold.
     pub fn findings(self) -> Findings {
-        let Self { mut findings, trials, largest_right, named_right, named_wrong, .. } = self;
+        let Self { mut findings, trials, largest_right, named_right, named_wrong, blamed, quiet, .. } = self;
         findings.print(&COLUMNS);
         note(&format!(
             "{largest_right} of {trials} largest parts right; {named_right} named right, {named_wrong} wrong; {} of {} shares \
-             within 10 points; {} named in {} quiet metrics",
-            self.shares_close, self.shares, self.blamed, self.quiet
+             within 10 points; {blamed} named in {quiet} quiet metrics",
+            self.shares_close, self.shares
         ));
         let least = MIN_RIGHT * trials as f64;
         let right = || format!("{largest_right} of {trials} largest parts right");
@@ -156,6 +156,7 @@ impl Score {
         findings.check((trials - named_wrong) as f64 >= least, || {
             format!("{named_wrong} of {trials} named wrong")
         });
+        findings.check(blamed == 0, || format!("{blamed} of {quiet} named without a fault"));
         findings
     }
 
