@@ -105,8 +105,8 @@ impl Plan {
             }
             (_, Some(weeks)) => format!(
                 "A difference of 10 % will be visible after about {} weeks on typical Wi-Fi with {} a day: an \
-                 estimate from simulation, where 80 % of such differences were found by then. A wired network takes less, poor \
-                 Wi-Fi eight weeks or more. A verdict needs 14 days (5 if the difference is large).",
+                 estimate from simulation, where 80 % of such differences were found by then. A wired network takes three to four \
+                 weeks, poor Wi-Fi twelve or more. A verdict needs 14 days (5 if the difference is large).",
                 round_to_half(weeks),
                 count(cost.rounds_per_day.round(), "round")
             ),
@@ -114,8 +114,8 @@ impl Plan {
                 "The time until a difference is visible was not simulated for more than three shares.".to_owned()
             }
             (_, None) => format!(
-                "With {} a day, a difference of 10 % takes longer to detect than the 5½ weeks at 4 rounds a day; \
-                 fewer rounds were not simulated. Allow more rounds, or choose a smaller scale.",
+                "With {} a day, a difference of 10 % takes more than seven weeks to detect; so few rounds were not \
+                 simulated. Allow more rounds, or choose a smaller scale.",
                 count(cost.rounds_per_day.round(), "round")
             ),
         }
@@ -174,7 +174,7 @@ mod tests {
             "about 10.2 GB read and written on each target",
             "about 4 min",
             "at least 2.30 GB on each target",
-            "after about 2½ weeks on typical Wi-Fi with 17 rounds a day: an estimate from simulation",
+            "after about 4½ weeks on typical Wi-Fi with 17 rounds a day: an estimate from simulation",
         ] {
             assert!(text.contains(part), "`{part}` is not in:\n{text}");
         }

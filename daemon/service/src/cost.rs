@@ -215,55 +215,39 @@ pub fn estimate_cost(request: &CostRequest) -> CostEstimate {
     }
 }
 
-/// Simulated precision on typical Wi-Fi (docs/methodology.md#how-long-it-takes). Each entry: rounds a day;
-/// difference in percent that is detected with 80 % probability after 2, 4 and 8 weeks with two targets; factor
-/// by which the interval of three targets is wider at each of these times.
-const SIMULATED_PRECISION: [(f64, [f64; 3], [f64; 3]); 4] = [
-    (4.0, [18.0, 12.0, 8.0], [17.2 / 14.5, 11.1 / 9.7, 7.6 / 6.8]),
-    (8.0, [14.0, 10.0, 7.0], [13.7 / 11.6, 8.8 / 7.7, 5.9 / 5.3]),
-    (17.0, [11.0, 8.0, 5.0], [10.9 / 9.3, 7.1 / 6.3, 4.8 / 4.3]),
-    (24.0, [10.0, 7.0, 5.0], [9.5 / 8.1, 6.3 / 5.6, 4.4 / 4.0]),
+/// Simulated waiting times on typical Wi-Fi (docs/methodology.md#how-long-it-takes).
+const WAITING_TIMES: [WaitingTime; 3] = [
+    WaitingTime { rounds_per_day: 4.25, two_targets: 49.0, three_targets: 58.0 },
+    WaitingTime { rounds_per_day: 8.5, two_targets: 36.0, three_targets: 42.0 },
+    WaitingTime { rounds_per_day: 17.0, two_targets: 31.0, three_targets: 33.0 },
 ];
-/// Times of the simulated precision, in weeks.
-const SIMULATED_WEEKS: [f64; 3] = [2.0, 4.0, 8.0];
-/// Difference that the estimate asks for, in percent.
-const DETECTABLE_PERCENT: f64 = 10.0;
 
-/// Returns the weeks until a difference of 10 % between two targets is detected with 80 % probability on
-/// typical Wi-Fi. Values between the simulated numbers of rounds are interpolated by a power law. At least two
-/// weeks, because no verdict is given before 14 days. `None` for fewer than 4 rounds a day and for more than
-/// three targets, which were not simulated.
-pub fn weeks_until_detectable(rounds_per_day: f64, targets: usize) -> Option<f64> {
-    let weeks = SIMULATED_PRECISION.map(|(rounds, percent, wider)| {
-        let percent = match targets {
-            0..=2 => Some(percent),
-            3 => Some([0, 1, 2].map(|at| percent[at] * wider[at])),
-            _ => None,
-        };
-        percent.map(|percent| Point { x: rounds, y: weeks_to_precision(percent) })
-    });
-    let [first, .., last] = weeks;
-    if rounds_per_day < first?.x {
-        return None;
-    }
-    let rounds = rounds_per_day.min(last?.x);
-    let (low, high) = weeks.windows(2).find_map(|pair| match pair {
-        [Some(low), Some(high)] if rounds <= high.x => Some((*low, *high)),
-        _ => None,
-    })?;
-    Some(interpolate(rounds, low, high))
+/// Days after which four fifths of the simulated reports had claimed a true difference of 10 %.
+struct WaitingTime {
+    rounds_per_day: f64,
+    two_targets: f64,
+    three_targets: f64,
 }
 
-/// Returns the weeks after which the detectable difference has shrunk to [`DETECTABLE_PERCENT`].
-fn weeks_to_precision(percent: [f64; 3]) -> f64 {
-    let point = |at: usize| Point { x: percent[at], y: SIMULATED_WEEKS[at] };
-    if DETECTABLE_PERCENT >= percent[0] {
-        SIMULATED_WEEKS[0]
-    } else if DETECTABLE_PERCENT >= percent[1] {
-        interpolate(DETECTABLE_PERCENT, point(0), point(1))
-    } else {
-        interpolate(DETECTABLE_PERCENT, point(1), point(2))
+/// Returns the weeks until a difference of 10 % between two targets is claimed with a probability of 80 % on typical Wi-Fi.
+/// Values between the simulated numbers of rounds are interpolated by a power law. `None` for fewer rounds a day and for more
+/// than three targets, which were not simulated.
+pub fn weeks_until_detectable(rounds_per_day: f64, targets: usize) -> Option<f64> {
+    let weeks = |time: &WaitingTime| match targets {
+        0..=2 => Some(time.two_targets / 7.0),
+        3 => Some(time.three_targets / 7.0),
+        _ => None,
+    };
+    let [first, .., last] = &WAITING_TIMES;
+    if rounds_per_day < first.rounds_per_day {
+        return None;
     }
+    let rounds = rounds_per_day.min(last.rounds_per_day);
+    let point = |time: &WaitingTime| Some(Point { x: time.rounds_per_day, y: weeks(time)? });
+    WAITING_TIMES.windows(2).find_map(|pair| match pair {
+        [low, high] if rounds <= high.rounds_per_day => Some(interpolate(rounds, point(low)?, point(high)?)),
+        _ => None,
+    })
 }
 
 /// A point of a curve.
@@ -314,18 +298,21 @@ mod tests {
     }
 
     #[test]
-    fn seventeen_rounds_a_day_need_two_and_a_half_weeks() {
-        for (rounds, weeks) in [(4.0, 5.46), (8.0, 4.0), (17.0, 2.46), (24.0, 2.0), (100.0, 2.0)] {
+    fn weeks_are_those_of_the_simulation() {
+        for (rounds, weeks) in
+            [(4.25, 7.0), (6.0, 6.0), (8.5, 5.14), (12.0, 4.78), (17.0, 4.43), (100.0, 4.43)]
+        {
             let found = weeks_until_detectable(rounds, 2).unwrap();
             assert!(near(found, weeks), "{rounds} rounds: {found}");
         }
-        assert_eq!(weeks_until_detectable(3.9, 2), None);
+        assert!(near(weeks_until_detectable(17.0, 3).unwrap(), 4.71));
+        assert_eq!(weeks_until_detectable(4.2, 2), None);
         assert_eq!(weeks_until_detectable(17.0, 4), None);
     }
 
     #[test]
     fn more_rounds_are_not_slower_nor_three_targets_faster() {
-        let rounds: Vec<f64> = (8..=60).map(|half| f64::from(half) / 2.0).collect();
+        let rounds: Vec<f64> = (9..=60).map(|half| f64::from(half) / 2.0).collect();
         for targets in [2, 3] {
             let weeks: Vec<f64> =
                 rounds.iter().map(|rounds| weeks_until_detectable(*rounds, targets).unwrap()).collect();

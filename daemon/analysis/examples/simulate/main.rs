@@ -2,6 +2,7 @@
 //!
 //! `cargo run --package longhaul-analysis --features simulation --example simulate -- --replicates 1000`
 
+mod claim_day;
 mod replicate;
 mod report;
 mod round_trips;

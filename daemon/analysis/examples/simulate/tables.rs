@@ -9,12 +9,13 @@ use longhaul_analysis::simulation::{
 use longhaul_analysis::summary::{ALPHA, MIN_VERDICT_DAYS, ReliabilityVerdict, Verdict};
 use longhaul_model::median;
 
+use crate::claim_day::days_until_claimed;
 use crate::replicate::{replicate, share};
 use crate::report::{LAST_DAY, ONE_TASK, first_comparison, header, is_asked_for, places};
 use crate::round_trips::{at_the_median_of_the_weeks, at_the_median_of_the_world};
 
 /// Functions that print the tables, in order.
-pub const ALL: [fn(u64); 10] = [
+pub const ALL: [fn(u64); 11] = [
     formula,
     so_far,
     verdicts,
@@ -25,6 +26,7 @@ pub const ALL: [fn(u64); 10] = [
     changes,
     at_the_median_of_the_world,
     at_the_median_of_the_weeks,
+    days_until_claimed,
 ];
 
 /// Workloads for the table about many comparisons.
