@@ -140,8 +140,10 @@ impl Client {
             _ => ClientError::NotRunning(self.database.clone()),
         })?;
         let is_ok = response.status().is_success();
-        let value: Value =
-            response.body_mut().read_json().map_err(|error| self.unexpected_response(&error))?;
+        let value: Value = response.body_mut().read_json().map_err(|error| match error {
+            ureq::Error::Timeout(_) => ClientError::Timeout,
+            other => self.unexpected_response(&other),
+        })?;
         match is_ok {
             true => Ok(value),
             false => {
@@ -162,4 +164,37 @@ fn http_agent(within: Duration) -> Agent {
         .proxy(None)
         .build()
         .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use longhaul_model::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn body_that_does_not_end_in_time_is_a_timeout() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // Begins a response and then waits until the client closes the connection.
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{").unwrap();
+            while stream.read(&mut [0; 1024]).is_ok_and(|read| read > 0) {}
+        });
+        let daemon = DaemonAddress {
+            pid: 1,
+            port,
+            token: "t".to_owned(),
+            version: "v".to_owned(),
+            started_us: Timestamp::from_us(0),
+        };
+        let client = Client { daemon, database: "d".to_owned() };
+        let result = http_agent(Duration::from_millis(500)).get(client.url("status")).call();
+        let found = client.parse_response(result);
+        assert!(matches!(found, Err(ClientError::Timeout)), "{found:?}");
+    }
 }

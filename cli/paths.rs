@@ -48,15 +48,8 @@ pub fn config_file(shared: &GlobalArgs) -> anyhow::Result<PathBuf> {
 
 /// Returns the settings for starting workers: this same program, with local folders next to the database.
 pub fn launcher(database: &Path, machine: &str) -> anyhow::Result<Launcher> {
-    let local = database.parent().unwrap_or(Path::new("/")).join("local");
-    Ok(Launcher {
-        program: std::env::current_exe().context("find longhaul's own program file")?,
-        arguments: vec!["worker".to_owned()],
-        machine_id: machine.to_owned(),
-        local_folder: local,
-        probe_plan: None,
-        sample_sender: None,
-    })
+    let program = std::env::current_exe().context("find longhaul's own program file")?;
+    Ok(Launcher::for_database(program, database, machine))
 }
 
 /// Converts target arguments to targets. A path is made absolute without touching the file system.

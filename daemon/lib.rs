@@ -98,7 +98,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let exclusive = lock_database(&database)?;
     restrict_own_files(&database);
     let starts = CrashLoopGuard::for_database(&database);
-    let safe_mode = starts.record_start(platform::wall_clock()).unwrap_or(false);
+    let safe_mode = record_start(&starts, &database);
     let handle = Arc::new(ServiceHandle::default());
     handle.set_log_level(log.level());
     let longhauld = std::env::current_exe().context("find longhauld's own program file")?;
@@ -143,6 +143,20 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     // Also reset before another version takes over: that exit is no crash.
     starts.reset();
     Ok(end)
+}
+
+/// Records this start. Returns whether the service must start in safe mode. A start that cannot be recorded is reported in the log
+/// and counts as no crash loop: a full disk must not keep the service from measuring when there is space again.
+fn record_start(starts: &CrashLoopGuard, database: &Path) -> bool {
+    starts.record_start(platform::wall_clock()).unwrap_or_else(|error| {
+        let folder = database.parent().unwrap_or(database).display();
+        tracing::warn!(
+            %error,
+            %folder,
+            "this start could not be recorded, so a crash loop may not be noticed: free space on this disk, or make the folder writable"
+        );
+        false
+    })
 }
 
 /// Logs that the service has started, and the error if the limit of open files was not raised.

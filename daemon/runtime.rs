@@ -27,9 +27,6 @@ use crate::{export, read_key};
 /// Time that the service's thread may take to exit: a process that was asked to stop may be killed after five
 /// seconds.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(4500);
-/// Age of the last heartbeat, in seconds, from which systemd's watchdog is no longer notified. The service's
-/// thread sends a heartbeat at least once a minute.
-const HEARTBEAT_TIMEOUT_SECONDS: i64 = 150;
 
 /// Time between two looks at the lock and the address file.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -224,7 +221,7 @@ async fn notify_watchdog(handle: &ServiceHandle) {
     let Some(limit) = sd_notify::watchdog_enabled() else { return std::future::pending().await };
     loop {
         tokio::time::sleep(limit / 2).await;
-        if handle.seconds_since_heartbeat() < HEARTBEAT_TIMEOUT_SECONDS {
+        if handle.is_alive() {
             let _ = sd_notify::notify(&[NotifyState::Watchdog]);
         }
     }

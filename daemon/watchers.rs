@@ -17,6 +17,7 @@ use longhaul_service::file_version::FileVersion;
 use longhaul_service::handle::ServiceHandle;
 use longhaul_telemetry::exporter::Exporter;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
+use parking_lot::Mutex;
 
 use crate::config_file::log_ignored_settings;
 use crate::export;
@@ -67,12 +68,14 @@ pub struct ConfigVersions {
 
 /// Passes each new valid configuration to the service, and raises a problem for an invalid one.
 pub fn watch_config(versions: ConfigVersions, receivers: ConfigReceivers) {
-    let receivers = Arc::new(receivers);
+    // Locked from reading the files until the configuration is sent: when both files change at once, the configuration that one
+    // thread read before the second change must not replace the one that the other thread read after it.
+    let receivers = Arc::new(Mutex::new(receivers));
     let managed = ConfigLoader::system().managed_path().to_owned();
     let watch = |file: WatchedFile| {
         let (user, receivers) = (versions.path.clone(), Arc::clone(&receivers));
         spawn_watcher("config", move || {
-            watch_file(&file, || reload_config(user.as_deref(), &receivers));
+            watch_file(&file, || reload_config(user.as_deref(), &receivers.lock()));
         });
     };
     watch(WatchedFile { path: managed, read: versions.managed, poll_interval: MANAGED_POLL_INTERVAL });

@@ -117,6 +117,10 @@ pub fn print_report(report: &CleanReport, target: &Target, verb: &str) {
     for path in &report.foreign {
         crate::output::println!("stays: {} (not created by longhaul)", path.display());
     }
+    let unlisted = report.foreign_count.saturating_sub(report.foreign.len() as u64);
+    if unlisted > 0 {
+        crate::output::println!("stays: {unlisted} more (not created by longhaul)");
+    }
     match report.sandbox_removed {
         true => crate::output::println!("{verb} the sandbox in {}", target.path.display()),
         false => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use longhaul_service::status::{State, Status, TargetState, TargetStatus};
 use longhaul_view::screens;
+use longhaul_view::units::duration;
 use serde_json::{Value, json};
 
 use crate::arguments::{GlobalArgs, PauseArgs, StatusArgs};
@@ -45,25 +46,19 @@ fn exit_code(status: &Status) -> ExitCode {
         let is_usable = matches!(target.state, TargetState::Measuring { .. } | TargetState::Waiting { .. });
         is_usable && target.failed_tasks.is_empty()
     };
-    let is_safe = status.state == State::SafeMode;
+    let is_in_safe_mode = status.state == State::SafeMode;
     let all_well = status.problems.is_empty() && status.targets.iter().all(is_well);
-    if all_well && !is_safe { exit::OK } else { ExitCode::from(exit::RUN_FAILED) }
+    if all_well && !is_in_safe_mode { exit::OK } else { ExitCode::from(exit::RUN_FAILED) }
 }
 
 /// Pauses rounds for a time, or until `resume`.
 pub fn pause(shared: &GlobalArgs, arguments: &PauseArgs) -> anyhow::Result<ExitCode> {
     let seconds = arguments.duration.map(|duration| duration.0);
     send_command(shared, "pause", &json!({ "seconds": seconds }))?;
-    match arguments.duration {
-        Some(_) => crate::output::println!(
-            "Paused. A round in progress is cut short. `longhaul resume` ends the pause early."
-        ),
-        None => {
-            crate::output::println!(
-                "Paused. A round in progress is cut short. `longhaul resume` ends the pause."
-            )
-        }
-    }
+    let length = seconds.map(|seconds| format!(" for {}", duration(seconds.into()))).unwrap_or_default();
+    crate::output::println!(
+        "Paused{length}. A round in progress is cut short. `longhaul resume` ends the pause."
+    );
     Ok(exit::OK)
 }
 

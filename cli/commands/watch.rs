@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Shows the live view until `q` is pressed, then restores the terminal.
 pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
-    let client = connect(shared)?;
+    let mut client = connect(shared)?;
     client.status()?;
     if !io::stdout().is_terminal() {
         return Err(UsageError(
@@ -34,7 +34,7 @@ pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     }
     let _screen = FullScreen::enter()?;
     loop {
-        draw(&screen(&client))?;
+        draw(&screen(&mut client, shared))?;
         if event::poll(POLL_INTERVAL)? && is_quit(&event::read()?) {
             return Ok(exit::OK);
         }
@@ -61,11 +61,15 @@ impl Drop for FullScreen {
     }
 }
 
-/// Returns what the service does, or the reason why it does not respond.
-fn screen(client: &Client) -> Document {
+/// Returns what the service does, or the reason why it does not respond. After a failure, the next call asks the service that runs
+/// then: a restarted service has another port and token.
+fn screen(client: &mut Client, shared: &GlobalArgs) -> Document {
     let status = match client.status() {
         Ok(status) => status,
         Err(error) => {
+            if let Ok(restarted) = connect(shared) {
+                *client = restarted;
+            }
             let mut document = Document::new();
             document.warning(error.to_string());
             return document;

@@ -23,9 +23,9 @@ pub struct EventCollector {
     tracker: Tracker,
     state: BTreeMap<String, String>,
     batch: NotificationBatch,
-    /// Number of the last round whose results were looked at. `None`: none yet.
+    /// Number of the last round whose results were observed. `None`: there was no round.
     last_round: Option<i64>,
-    has_looked: bool,
+    has_observed_results: bool,
 }
 
 impl EventCollector {
@@ -37,7 +37,7 @@ impl EventCollector {
             state,
             batch: NotificationBatch::default(),
             last_round: None,
-            has_looked: false,
+            has_observed_results: false,
         })
     }
 
@@ -47,15 +47,17 @@ impl EventCollector {
         self.add(found, None);
     }
 
-    /// Returns whether a round has ended since the last call, or this is the first one.
-    pub fn take_new_round(&mut self, status: &Status) -> bool {
-        let last = status.last_round.as_ref().map(|round| round.number);
-        let is_new = !self.has_looked || self.last_round != last;
-        (self.has_looked, self.last_round) = (true, last);
-        is_new
+    /// Returns whether a round has ended since the results were observed, or they were not observed yet.
+    pub fn has_new_round(&self, status: &Status) -> bool {
+        !self.has_observed_results || self.last_round != last_round(status)
     }
 
-    /// Observes the results and the disks.
+    /// Records that the results were observed up to the last round.
+    pub fn mark_round_observed(&mut self, status: &Status) {
+        (self.has_observed_results, self.last_round) = (true, last_round(status));
+    }
+
+    /// Observes the results and the disks. After an error, some of them may be missing.
     pub fn observe_results(&mut self, reader: &Reader, config: &Config) -> longhaul_store::Result<()> {
         let weekly = current_summary(reader, config)?;
         let found = result_events(&weekly, &self.state, platform::wall_clock());
@@ -105,6 +107,10 @@ impl EventCollector {
             }
         }
     }
+}
+
+fn last_round(status: &Status) -> Option<i64> {
+    status.last_round.as_ref().map(|round| round.number)
 }
 
 fn receivers(channels: &[ChannelConfig], kind: NotificationKind) -> Vec<String> {

@@ -7,9 +7,6 @@ use longhaul_service::handle::ServiceHandle;
 use longhaul_service::notifications::can_measure;
 use longhaul_service::status::{HeartbeatStatus, Status};
 
-/// Age of the last sign of life of the service's thread, in seconds, from which no heartbeat is sent.
-const MAX_SILENCE_SECONDS: i64 = 150;
-
 /// Sends the heartbeat.
 pub struct HeartbeatSender {
     settings: Heartbeat,
@@ -31,8 +28,7 @@ impl HeartbeatSender {
     pub fn send_if_due(&mut self, status: &Status, handle: &ServiceHandle) {
         let now_ns = platform::monotonic_ns();
         let is_early = |last_ns: u64| u128::from(now_ns - last_ns) < self.settings.interval.as_nanos();
-        let is_alive = handle.seconds_since_heartbeat() < MAX_SILENCE_SECONDS;
-        if self.last_ns.is_some_and(is_early) || !is_alive || !can_measure(status) {
+        if self.last_ns.is_some_and(is_early) || !handle.is_alive() || !can_measure(status) {
             return;
         }
         let Some(_permit) = handle.export_pause.try_acquire() else { return };

@@ -57,9 +57,7 @@ impl NotifierThread {
                 Ok(NotifierCommand::Configure(config)) => self.configure(*config),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if let Err(error) = self.step() {
-                tracing::warn!(error = error.one_line(), "the notifications cannot be read or stored");
-            }
+            self.step();
         }
     }
 
@@ -78,20 +76,29 @@ impl NotifierThread {
         self.publish();
     }
 
-    fn step(&mut self) -> longhaul_store::Result<()> {
-        let Some(status) = self.deps.handle.status().filter(|_| !self.is_idle()) else { return Ok(()) };
+    /// Collects and sends what is due. An error in one channel stops neither the other channels nor the heartbeat.
+    fn step(&mut self) {
+        let Some(status) = self.deps.handle.status().filter(|_| !self.is_idle()) else { return };
         self.deps.handle.export_pause.set_next_round(status.next_round_us);
-        if !self.channels.is_empty() {
-            self.collect(&status)?;
-            for index in 0..self.channels.len() {
-                self.deliver(index)?;
+        if !self.channels.is_empty()
+            && let Err(error) = self.collect(&status)
+        {
+            tracing::warn!(error = error.one_line(), "new notifications cannot be read or stored");
+        }
+        for index in 0..self.channels.len() {
+            if let Err(error) = self.deliver(index) {
+                let name = self.channels[index].name();
+                tracing::warn!(
+                    name,
+                    error = error.one_line(),
+                    "the queue of a channel cannot be read or stored"
+                );
             }
         }
         if let Some(heartbeat) = &mut self.heartbeat {
             heartbeat.send_if_due(&status, &self.deps.handle);
         }
         self.publish();
-        Ok(())
     }
 
     /// Observes the status, and stores what has happened if no round is running.
@@ -105,8 +112,9 @@ impl NotifierThread {
         let Some(events) = &mut self.events else { return Ok(()) };
         events.observe_status(status, &self.config.notify.rules);
         let Some(_permit) = self.deps.handle.export_pause.try_acquire() else { return Ok(()) };
-        if events.take_new_round(status) {
+        if events.has_new_round(status) {
             events.observe_results(&Reader::open(&self.deps.database)?, &self.config)?;
+            events.mark_round_observed(status);
         }
         events.observe_calendar(&self.config.notify.rules, &Zoned::now());
         if events.store(&writer, &self.config.notify.channels)? {
@@ -160,5 +168,62 @@ impl NotifierThread {
             channels: self.channels.iter().map(Channel::status).collect(),
             heartbeat: self.heartbeat.as_ref().map(HeartbeatSender::status),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use longhaul_notify::ChannelConfig;
+    use longhaul_service::handle::ServiceHandle;
+    use longhaul_service::status::{DatabaseStatus, LastRound};
+    use longhaul_store::{RoundStatus, SharedWriter, Store, Writer};
+
+    use super::*;
+
+    /// Returns a notifier with one channel, and the writer of its database.
+    fn notifier(folder: &Path) -> (NotifierThread, Arc<Writer>) {
+        let database = folder.join("longhaul.sqlite");
+        let current = Arc::new(Writer::spawn(Store::open(&database, &[]).unwrap()));
+        let writer = SharedWriter::default();
+        writer.replace(&current);
+        let handle = Arc::new(ServiceHandle::default());
+        let shown = DatabaseStatus { path: database.clone(), bytes: None };
+        handle.publish(Status::new(shown, platform::wall_clock()));
+        let mut thread = NotifierThread::new(NotifierDeps { database, writer, handle });
+        let receiver = longhaul_notify::Receiver::Desktop;
+        thread.channels =
+            vec![Channel::new(&ChannelConfig { name: "a".to_owned(), receiver, kinds: vec![] })];
+        (thread, current)
+    }
+
+    #[test]
+    fn results_are_observed_again_after_a_read_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut thread, _writer) = notifier(folder.path());
+        let status = thread.deps.handle.status().unwrap();
+        thread.collect(&status).unwrap();
+        let has_new_round =
+            |thread: &NotifierThread, status: &Status| thread.events.as_ref().unwrap().has_new_round(status);
+        assert!(!has_new_round(&thread, &status), "the results were observed");
+        let round =
+            LastRound { number: 1, status: RoundStatus::Ok, reason: None, ended_us: platform::wall_clock() };
+        let after_a_round = Status { last_round: Some(round), ..status };
+        let database = std::mem::replace(&mut thread.deps.database, folder.path().join("missing"));
+        thread.collect(&after_a_round).unwrap_err();
+        assert!(has_new_round(&thread, &after_a_round), "the results were not observed");
+        thread.deps.database = database;
+        thread.collect(&after_a_round).unwrap();
+        assert!(!has_new_round(&thread, &after_a_round));
+    }
+
+    #[test]
+    fn unreadable_queue_does_not_stop_the_status() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut thread, _writer) = notifier(folder.path());
+        thread.deps.database = folder.path().join("missing");
+        thread.step();
+        assert_eq!(thread.deps.handle.status().unwrap().notify.channels.len(), 1);
     }
 }

@@ -1,6 +1,9 @@
 //! Tests of the background service, its commands and its HTTP API.
 
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use crate::support::daemon::{BUSY, Daemon, command, http, log, reset_crash_counter, target};
 use crate::support::{Place, assert_all_ok, find_sandbox, machine};
@@ -207,6 +210,10 @@ fn five_crashes_cause_safe_mode_and_resume_ends_it() {
     );
     place.longhaul("resume").expect(0);
     daemon.round();
+    daemon.signal(Signal::KILL);
+    daemon.wait_for_exit();
+    let daemon = Daemon::start(&place);
+    assert_ne!(daemon.status()["state"]["name"], "safe-mode", "one crash after the resume is no loop");
     daemon.stop();
     reset_crash_counter(&place);
 }
@@ -264,23 +271,56 @@ fn doctor_checks_each_target_through_the_service() {
     assert_eq!(std::fs::read_dir(place.path("a")).unwrap().count(), 0);
 }
 
-#[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "script(1) has other options here")]
-fn status_watch_restores_the_terminal() {
-    let place = place();
-    let daemon = Daemon::start(&place);
+/// Starts `status --watch` in a terminal that script(1) provides. When it has ended, stty(1) prints the state of that terminal.
+fn watch_in_a_terminal(place: &Place) -> Child {
     let call = place.longhaul("status --watch").command();
     let words: Vec<String> = std::iter::once(call.get_program())
         .chain(call.get_args())
         .map(|word| format!("'{}'", word.to_str().unwrap()))
         .collect();
-    let mut script = std::process::Command::new("script");
+    let mut script = Command::new("script");
     script.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
     script.args(["-qec", &format!("stty rows 40 cols 120; {}; stty -a", words.join(" ")), "/dev/null"]);
-    script.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-    let mut child = script.spawn().expect("script(1), which provides a terminal, starts");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    script.spawn().expect("script(1), which provides a terminal, starts")
+}
+
+/// Reads what a program prints until it contains a text.
+fn read_until(output: &mut impl Read, text: &str) {
+    let (began, mut printed, mut part) = (Instant::now(), vec![], [0; 4096]);
+    while !String::from_utf8_lossy(&printed).contains(text) {
+        let length = output.read(&mut part).unwrap();
+        printed.extend_from_slice(&part[..length]);
+        let is_in_time = length > 0 && began.elapsed() < machine::TIMEOUT;
+        assert!(is_in_time, "`{text}` was not printed: {}", String::from_utf8_lossy(&printed));
+    }
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "script(1) has other options here")]
+fn status_watch_shows_a_restarted_service() {
+    let place = place();
+    let daemon = Daemon::start(&place);
+    let mut child = watch_in_a_terminal(&place);
+    let mut output = child.stdout.take().unwrap();
+    read_until(&mut output, "; rounds:");
+    daemon.stop();
+    read_until(&mut output, "no longhaul service is running");
+    let restarted = Daemon::start(&place);
+    read_until(&mut output, "; rounds:");
+    child.stdin.as_mut().unwrap().write_all(b"q").unwrap();
+    child.wait().unwrap();
+    restarted.stop();
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "script(1) has other options here")]
+fn status_watch_restores_the_terminal() {
+    let place = place();
+    let daemon = Daemon::start(&place);
+    let mut child = watch_in_a_terminal(&place);
     std::thread::sleep(std::time::Duration::from_secs(2));
-    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"q").unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"q").unwrap();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(

@@ -52,15 +52,17 @@ fn probe_sends_every_kind_and_clean_removes_its_files() {
     let recorder = sampling.start();
     wait_for_pool(&at, bytes);
     let (read, written) = recorder.total_bytes();
+    let (run_calls, calls) = (recorder.finished_run_calls(), recorder.total_calls());
     machine::wait_until("more to be read and written", || {
         let now = recorder.total_bytes();
         now.0 > read + 40_960 && now.1 > written + 40_960
     });
     assert_eq!(
-        (recorder.finished_calls(), recorder.bytes_written()),
-        (recorder.finished_calls(), 0),
-        "bytes of the probe are not counted as those of a run"
+        (recorder.finished_run_calls(), recorder.bytes_written()),
+        (run_calls, 0),
+        "calls and bytes of the probe are not counted as those of a run"
     );
+    assert!(recorder.total_calls() > calls);
 
     let cleaned = sampling.clean();
     assert!(cleaned.sandbox_removed && cleaned.foreign.is_empty(), "{cleaned:?}");

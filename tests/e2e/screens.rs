@@ -103,6 +103,7 @@ report 2021-W12 --format html --output ~/no/such/folder.html
 report --pair smb
 report --pair smb,afp
 report --pair smb,nfs --at reboot
+report --pair smb,nfs --at 2001-01-01
 report --pair smb,nfs --workload no-such-task
 report --pair smb,nfs --since yesterday
 report --pair smb,nfs --format md

@@ -1,6 +1,6 @@
 //! Endpoints under `/api/v1` that ask or command the service.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use axum::Json;
@@ -116,13 +116,16 @@ pub async fn doctor(State(app): State<AppState>) -> Response {
     let (reply, answer) = sync_channel(1);
     app.deps.service.send(Command::Examine(reply));
     let waited = tokio::task::spawn_blocking(move || answer.recv_timeout(DOCTOR_TIMEOUT)).await;
-    match waited {
-        Ok(Ok(checks)) => Json(checks).into_response(),
-        _ => error_response(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the service could not run the checks yet: a round is in progress; try again when it has ended",
-        ),
-    }
+    let error = match waited {
+        Ok(Ok(checks)) => return Json(checks).into_response(),
+        Ok(Err(RecvTimeoutError::Timeout)) => {
+            "the service could not run the checks yet: a round is in progress; try again when it has ended"
+        }
+        Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => {
+            "the service did not run the checks: it is stopping, or too many callers wait for them; try again in a minute"
+        }
+    };
+    error_response(StatusCode::SERVICE_UNAVAILABLE, error)
 }
 
 fn log_levels() -> Object {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use jiff::civil::Date;
 use longhaul_analysis::summary::{PairSummary, WeeklySummary, before_after, date_of_day};
-use longhaul_model::{History, Role};
+use longhaul_model::{History, Role, RoundRecord};
 use longhaul_view::json::PairJson;
 use longhaul_view::render;
 use longhaul_view::screens::before_after::Around;
@@ -82,7 +82,7 @@ fn find_pair<'w>(weekly: &'w WeeklySummary, wanted: &PairArg) -> anyhow::Result<
 /// event.
 fn parse_moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
     if let Ok(date) = at.parse::<Date>() {
-        return Ok((days_since_epoch(date), date.to_string()));
+        return Ok((day_within(history, date)?, date.to_string()));
     }
     let offset = history.rounds.last().map_or(0, |round| round.utc_offset_seconds);
     let found = history.events.iter().rev().find(|event| event.kind == at);
@@ -95,4 +95,20 @@ fn parse_moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
         UsageError(format!("`{at}` is neither a date nor a kind of recorded event; recorded kinds: {kinds}"))
             .into()
     })
+}
+
+/// Returns the day of a date, if there are rounds before and after it.
+fn day_within(history: &History, date: Date) -> anyhow::Result<i64> {
+    let day = days_since_epoch(date);
+    let days = || history.rounds.iter().map(RoundRecord::day);
+    match (days().min(), days().max()) {
+        (Some(first), Some(last)) if day <= first || day >= last => {
+            let (first, last) = (date_of_day(first), date_of_day(last));
+            Err(UsageError(format!(
+                "{date} is not between the first round ({first}) and the last one ({last})"
+            ))
+            .into())
+        }
+        _ => Ok(day),
+    }
 }

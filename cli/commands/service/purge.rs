@@ -289,11 +289,11 @@ impl Purge {
     /// Deletes the sandbox of a target; returns what is left of it.
     fn clean_target(&self, target: &Target) -> Option<Remaining> {
         let sandbox = self.sandbox(target)?;
-        let reason = self.clean_sandbox(target, &sandbox)?;
+        let reason = self.clean_sandbox(target)?;
         Some(Remaining { path: sandbox, reason })
     }
 
-    fn clean_sandbox(&self, target: &Target, sandbox: &Path) -> Option<String> {
+    fn clean_sandbox(&self, target: &Target) -> Option<String> {
         let launcher = match paths::launcher(&self.database, self.database_facts.machine.as_ref()?) {
             Ok(launcher) => launcher,
             Err(error) => return Some(error.to_string()),
@@ -306,7 +306,7 @@ impl Purge {
         match cleaned {
             Ok(Some(report)) => {
                 clean::print_report(&report, target, "removed");
-                foreign_files_text(&report, sandbox)
+                foreign_files_text(&report)
             }
             Ok(None) if self.is_unmounted_share(&worker) => {
                 Some(format!("the share is not mounted there now. {by_hand}"))
@@ -327,10 +327,9 @@ impl Purge {
     }
 }
 
-fn foreign_files_text(report: &CleanReport, sandbox: &Path) -> Option<String> {
-    let foreign = report.foreign.iter().filter(|path| path.starts_with(sandbox)).count();
-    (!report.sandbox_removed)
-        .then(|| format!("it contains {} that longhaul did not create", count(foreign, "file")))
+fn foreign_files_text(report: &CleanReport) -> Option<String> {
+    let files = count(report.foreign_count, "file");
+    (!report.sandbox_removed).then(|| format!("it contains {files} that longhaul did not create"))
 }
 
 /// Returns the paths that stay in a folder, each with the reason and with advice.
@@ -359,4 +358,17 @@ fn remove_empty_folder(folder: &Path, left: &[Remaining]) -> Option<Remaining> {
     let reason =
         if names.is_empty() { error.to_string() } else { format!("it still contains {}", names.join(", ")) };
     Some(Remaining { path: folder.to_owned(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_foreign_files_are_counted_although_some_are_listed() {
+        let report =
+            CleanReport { foreign: vec!["/m/x".into()], foreign_count: 500, ..CleanReport::default() };
+        let expected = "it contains 500 files that longhaul did not create";
+        assert_eq!(foreign_files_text(&report).as_deref(), Some(expected));
+    }
 }

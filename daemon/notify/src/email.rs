@@ -1,13 +1,14 @@
 //! Sends messages to a mail server over SMTP.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::Cell;
 use std::time::Duration;
 
 use lettre::address::Envelope;
 use lettre::message::{Mailbox, MultiPart};
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
-use lettre::transport::smtp::extension::ClientId;
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
+use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter, ServerInfo};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -32,6 +33,17 @@ pub struct EmailSender {
     trusted: Trusted,
     from: Mailbox,
     to: Vec<Mailbox>,
+}
+
+/// Progress of a mail.
+#[derive(Clone, Copy)]
+enum Progress {
+    /// The server cannot have the mail, or refused it.
+    NotSent,
+    /// The content is on its way: a missing answer does not mean that the mail did not arrive.
+    Unanswered,
+    /// The server has accepted the mail.
+    Accepted,
 }
 
 /// The reason why a message was not sent.
@@ -74,29 +86,22 @@ impl EmailSender {
 
     /// Sends a message. Returns within [`TIMEOUT`].
     pub fn send(&self, message: &Message) -> Delivery {
-        // Once the mail itself is on its way, a missing answer no longer means that it did not arrive.
-        let is_on_its_way = AtomicBool::new(false);
+        let progress = Cell::new(Progress::NotSent);
         let (envelope, mail) = match self.mail(message) {
             Ok(mail) => mail,
             Err(error) => return Delivery::Rejected { reason: error.to_string() },
         };
         let outcome = self.run(async {
             let mut connection = self.connect().await?;
-            is_on_its_way.store(true, Ordering::Relaxed);
-            let answer = connection.send(&envelope, &mail).await;
-            if let Err(error) = &answer
-                && error.status().is_some()
-            {
-                is_on_its_way.store(false, Ordering::Relaxed);
-            }
-            answer?;
+            let answer = send_mail(&mut connection, &envelope, &mail, &progress).await;
             let _ = tokio::time::timeout(QUIT_TIMEOUT, connection.quit()).await;
-            Ok(())
+            answer
         });
-        match outcome {
-            Ok(()) => Delivery::Accepted,
-            Err(Failure(reason)) if is_on_its_way.load(Ordering::Relaxed) => Delivery::Unanswered { reason },
-            Err(Failure(reason)) => Delivery::failed(self.without_password(&reason)),
+        let reason = outcome.err().map(|Failure(reason)| self.without_password(&reason)).unwrap_or_default();
+        match progress.get() {
+            Progress::Accepted => Delivery::Accepted,
+            Progress::Unanswered => Delivery::Unanswered { reason },
+            Progress::NotSent => Delivery::failed(reason),
         }
     }
 
@@ -188,8 +193,60 @@ impl EmailSender {
     }
 
     fn without_password(&self, text: &str) -> String {
-        self.credentials.as_ref().map_or_else(|| text.to_owned(), |(_, password)| password.hidden_in(text))
+        self.credentials.as_ref().map_or_else(|| text.to_owned(), |(_, password)| password.redact(text))
     }
+}
+
+/// Sends a mail over a connection. `progress` tells what the server can have, also if this call is cancelled.
+async fn send_mail(
+    connection: &mut AsyncSmtpConnection,
+    envelope: &Envelope,
+    mail: &[u8],
+    progress: &Cell<Progress>,
+) -> Result<(), Failure> {
+    let parameters = mail_parameters(connection.server_info(), envelope, mail)?;
+    connection.command(Mail::new(envelope.from().cloned(), parameters)).await?;
+    for to in envelope.to() {
+        connection.command(Rcpt::new(to.clone(), vec![])).await?;
+    }
+    connection.command(Data).await?;
+    progress.set(Progress::Unanswered);
+    let answer = connection.message(mail).await;
+    match &answer {
+        Ok(_) => progress.set(Progress::Accepted),
+        Err(error) if error.status().is_some() => progress.set(Progress::NotSent),
+        Err(_) => {}
+    }
+    answer?;
+    Ok(())
+}
+
+/// Returns the parameters with which a mail has to be announced.
+///
+/// # Errors
+///
+/// If the server lacks an extension that the mail needs.
+fn mail_parameters(
+    server: &ServerInfo,
+    envelope: &Envelope,
+    mail: &[u8],
+) -> Result<Vec<MailParameter>, Failure> {
+    let mut addresses = envelope.from().into_iter().chain(envelope.to());
+    let mut needed = vec![];
+    if addresses.any(|address| !address.to_string().is_ascii()) {
+        needed.push((Extension::SmtpUtfEight, MailParameter::SmtpUtfEight, "SMTPUTF8"));
+    }
+    if !mail.is_ascii() {
+        let parameter = MailParameter::Body(MailBodyParameter::EightBitMime);
+        needed.push((Extension::EightBitMime, parameter, "8BITMIME"));
+    }
+    let parameter = |(extension, parameter, name)| match server.supports_feature(extension) {
+        true => Ok(parameter),
+        false => {
+            Err(Failure(format!("the mail contains letters outside ASCII, and the server lacks {name}")))
+        }
+    };
+    needed.into_iter().map(parameter).collect()
 }
 
 /// Returns whether a text is an e-mail address, with or without a name.

@@ -87,7 +87,7 @@ impl HttpSender {
                 }
             };
         }
-        self.secrets.hidden_in(delivery(request.send(&body)))
+        self.secrets.redact_delivery(delivery(request.send(&body)))
     }
 
     /// Tries to reach the server without sending a message. Returns the problem, if there is one.
@@ -96,7 +96,7 @@ impl HttpSender {
         match self.agent.get(format!("{address}/")).call() {
             Ok(_) => Ok(()),
             Err(error) => {
-                let found = self.secrets.hidden_in(failure(&error));
+                let found = self.secrets.redact_delivery(failure(&error));
                 Err(found.reason().unwrap_or_default().to_owned())
             }
         }
@@ -137,8 +137,8 @@ impl Secrets {
     }
 
     /// Returns an outcome without the secrets.
-    fn hidden_in(&self, delivery: Delivery) -> Delivery {
-        let hide = |text: String| self.0.iter().fold(text, |text, secret| secret.hidden_in(&text));
+    fn redact_delivery(&self, delivery: Delivery) -> Delivery {
+        let hide = |text: String| self.0.iter().fold(text, |text, secret| secret.redact(&text));
         match delivery {
             Delivery::Accepted => Delivery::Accepted,
             Delivery::Failed { reason, after } => Delivery::Failed { reason: hide(reason), after },
@@ -151,7 +151,7 @@ impl Secrets {
 /// Requests an address once, for a service that watches whether requests keep coming.
 pub fn ping(source: &SecretSource) -> Result<Delivery, SettingsError> {
     let url = read_url(source)?;
-    Ok(Secrets::of(&url, None).hidden_in(delivery(agent(&None).get(url.reveal()).call())))
+    Ok(Secrets::of(&url, None).redact_delivery(delivery(agent(&None).get(url.reveal()).call())))
 }
 
 /// Reads a token and checks that a header can have it.

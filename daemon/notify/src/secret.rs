@@ -33,7 +33,7 @@ impl Secret {
     }
 
     /// Returns a text without the secret, in case a receiver repeats it in its answer.
-    pub(crate) fn hidden_in(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         if self.0.len() < MIN_HIDDEN_BYTES { text.to_owned() } else { text.replace(&self.0, "…") }
     }
 }
@@ -152,6 +152,6 @@ mod tests {
 
     #[test]
     fn repeated_secret_is_hidden_in_an_answer() {
-        assert_eq!(Secret::new("tk_secret").hidden_in("no user tk_secret here"), "no user … here");
+        assert_eq!(Secret::new("tk_secret").redact("no user tk_secret here"), "no user … here");
     }
 }

@@ -253,3 +253,21 @@ fn mail_that_the_server_refuses_is_repeated() {
     let outcome = timed(|| mail(&server, Encryption::None));
     assert!(matches!(outcome, Delivery::Failed { .. }), "{outcome:?}");
 }
+
+#[test]
+fn mail_that_fails_before_its_content_is_repeated() {
+    // No answer of SMTP: to MAIL FROM, RCPT TO and DATA.
+    let start = ["220 a\r\n", "250 a\r\n", "250 ok\r\n", "250 ok\r\n"];
+    for answered in 2..=start.len() {
+        let server = Server::conversing(&[&start[..answered], &["a\r\n", "221 a\r\n"]].concat());
+        let outcome = timed(|| mail(&server, Encryption::None));
+        assert!(matches!(outcome, Delivery::Failed { .. }), "{answered}: {outcome:?}");
+    }
+}
+
+#[test]
+fn accepted_mail_needs_no_goodbye() {
+    let start = ["220 a\r\n", "250 a\r\n", "250 ok\r\n", "250 ok\r\n", "354 go\r\n"];
+    let server = Server::conversing(&[&start[..], &["250 ok\r\n"]].concat());
+    assert_eq!(timed(|| mail(&server, Encryption::None)), Delivery::Accepted);
+}

@@ -21,9 +21,10 @@ pub enum Command {
 }
 
 /// The user's pause of scheduled rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pause {
     /// Rounds are not paused.
+    #[default]
     Off,
     /// Rounds are paused until the user resumes them.
     On,

@@ -38,7 +38,7 @@ impl CrashLoopGuard {
         Ok(is_loop)
     }
 
-    /// Forgets all recorded starts: after an orderly end, or when the user resumes the service.
+    /// Forgets all recorded starts: after an orderly end, or when the user ends the safe mode.
     pub fn reset(&self) {
         let _ = std::fs::remove_file(&self.path);
     }

@@ -8,7 +8,7 @@ use longhaul_store::{RoundStatus, Writer};
 
 use crate::clock::SystemClock;
 use crate::nas::NasMonitor;
-use crate::round::{RoundError, RoundObserver, RoundRunner, RoundSpec, RoundTasks, StartedRound};
+use crate::round::{RetryLimit, RoundError, RoundObserver, RoundRunner, RoundSpec, RoundTasks, StartedRound};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::worker::{Interruption, Launcher, Worker};
 
@@ -117,7 +117,7 @@ impl<'a> ForegroundRunner<'a> {
             clock: &SystemClock,
             stop: &RoundStopRequest::on(self.interruption.clone(), reason),
             stop_timeout: STOP_TIMEOUT,
-            store_attempts: STORE_ATTEMPTS,
+            retry_limit: RetryLimit::Attempts(STORE_ATTEMPTS),
             nas: nas.as_ref(),
         };
         let mut workers: Vec<&mut Worker> = self.workers.iter_mut().collect();

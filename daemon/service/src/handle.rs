@@ -22,6 +22,8 @@ use crate::status::{
 
 /// Number of calls from which the 99th percentile is shown.
 const MIN_CALLS_FOR_P99: u64 = 100;
+/// Age of the last heartbeat, in seconds, from which the service's thread counts as stuck. It sends one at least once a minute.
+const MAX_SILENCE_SECONDS: i64 = 150;
 /// Time in seconds after which an operation in flight is shown as hung. Its run may still end well.
 const HUNG_AFTER_SECONDS: f64 = 10.0;
 
@@ -208,10 +210,11 @@ impl ServiceHandle {
         self.heartbeat_ns.store(platform::monotonic_ns().cast_signed(), Ordering::Relaxed);
     }
 
-    /// Returns the seconds since the last heartbeat of the service's thread; 0 before the first.
-    pub fn seconds_since_heartbeat(&self) -> i64 {
+    /// Returns whether the service's thread has sent a heartbeat in the last 150 seconds. True before the first heartbeat.
+    pub fn is_alive(&self) -> bool {
         let beat_ns = self.heartbeat_ns.load(Ordering::Relaxed);
-        if beat_ns == 0 { 0 } else { (platform::monotonic_ns().cast_signed() - beat_ns) / 1_000_000_000 }
+        let silence_ns = platform::monotonic_ns().cast_signed() - beat_ns;
+        beat_ns == 0 || silence_ns < MAX_SILENCE_SECONDS * 1_000_000_000
     }
 
     /// Sets the number of the round in progress and its total number of runs.

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Default)]
 pub struct MountTracker {
     mounts: BTreeMap<TargetName, Option<Mount>>,
+    /// Paths of the targets. All that is known of a target is about its path.
+    paths: BTreeMap<TargetName, PathBuf>,
     /// Targets that were on a share, with its source.
     shares: BTreeMap<TargetName, String>,
     /// Mount points of shares that are no longer at the place of their target.
@@ -45,13 +47,15 @@ impl MountChange {
 
 impl MountTracker {
     /// Updates the mounts from the mount table and returns the changes since the last
-    /// call. A new target has no change.
+    /// call. A new target, or one whose path was changed, has no change.
     pub fn update(&mut self, targets: &[Target], table: &[Mount]) -> Vec<MountChange> {
         // Every running system has a mount: an empty table means that reading it failed.
         if table.is_empty() {
             return vec![];
         }
-        self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name));
+        let is_known = |target: &Target| self.paths.get(&target.name) == Some(&target.path);
+        self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name && is_known(target)));
+        self.paths = targets.iter().map(|target| (target.name.clone(), target.path.clone())).collect();
         self.shares.retain(|name, _| self.mounts.contains_key(name));
         self.points.retain(|name, _| self.mounts.contains_key(name));
         let change = |target: &Target| {
@@ -254,6 +258,18 @@ mod tests {
         assert!(!tracker.is_unmounted(&target.name, None));
         tracker.update(targets, &root);
         assert!(tracker.is_unmounted(&target.name, None), "it was seen on a share, although never measured");
+    }
+
+    #[test]
+    fn target_that_was_moved_off_its_share_is_not_unmounted() {
+        let share = Target { name: "x".parse().unwrap(), path: "/m/nas/x".into(), role: Role::Share };
+        let table = [mount("/", Protocol::Local("ext4".into())), mount("/m/nas", Protocol::Nfs(None))];
+        let mut tracker = MountTracker::default();
+        tracker.update(std::slice::from_ref(&share), &table);
+        let moved = Target { path: "/home/ada/x".into(), ..share };
+        let changes = tracker.update(std::slice::from_ref(&moved), &table);
+        assert!(changes.is_empty(), "the share is still mounted: {changes:?}");
+        assert!(!tracker.is_unmounted(&moved.name, None));
     }
 
     #[test]

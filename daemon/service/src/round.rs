@@ -19,6 +19,7 @@ use crate::nas::{NasMonitor, store_use};
 pub use crate::round_error::RoundError;
 use crate::round_stop::RoundStopRequest;
 use crate::schedule::slice_rotation;
+pub use crate::store_retry::RetryLimit;
 use crate::store_retry::StoreRetry;
 use crate::worker::{RequestOptions, RunResult, Worker, WorkerObserver};
 
@@ -94,8 +95,8 @@ pub struct RoundRunner<'a> {
     pub stop: &'a RoundStopRequest,
     /// Time that a worker may take to stop before it is abandoned.
     pub stop_timeout: Duration,
-    /// Number of attempts to store a run in a locked or full database. `u32::MAX`: until the service stops.
-    pub store_attempts: u32,
+    /// End of the attempts to store a run in a locked or full database.
+    pub retry_limit: RetryLimit<'a>,
     /// The NAS to read before and after each run. `None`: none is named.
     pub nas: Option<&'a NasMonitor>,
 }
@@ -392,7 +393,7 @@ impl RoundRunner<'_> {
         observer: &mut dyn RoundObserver,
         store: impl FnMut() -> longhaul_store::Result<T>,
     ) -> longhaul_store::Result<T> {
-        let retry = StoreRetry { attempts: self.store_attempts, clock: self.clock, stop: self.stop };
+        let retry = StoreRetry { limit: self.retry_limit, clock: self.clock, stop: self.stop };
         retry.run(store, |error| observer.run_not_stored(error))
     }
 }

@@ -224,6 +224,8 @@ pub fn count_checks(sections: &[Section], verdict: CheckOutcome) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use longhaul_measure::selfcheck::{Expectation, Expectations, MachineCheckMethod};
     use longhaul_model::{Failure, Operation, Protocol};
@@ -280,14 +282,8 @@ mod tests {
             mount("/Volumes/media", "//diskstation.local/films", Protocol::Smb(None)),
             mount("/proc", "proc", Protocol::Other("proc".to_owned())),
         ];
-        let launcher = Launcher {
-            program: "/opt/longhaul".into(),
-            arguments: vec![],
-            machine_id: "m".to_owned(),
-            local_folder: "/srv/longhaul/local".into(),
-            probe_plan: None,
-            sample_sender: None,
-        };
+        let database = Path::new("/srv/longhaul/longhaul.sqlite");
+        let launcher = Launcher::for_database("/opt/longhaul".into(), database, "m");
         let limit = Duration::from_secs(1);
         let self_check = SelfCheck {
             launcher: &launcher,

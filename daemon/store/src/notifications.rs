@@ -21,7 +21,7 @@ pub struct NewNotification {
     pub channels: Vec<String>,
 }
 
-/// A change of the stored state of what was told. `None`: the key is removed.
+/// A change of the state of the notifications sent so far. `None`: the key is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateChange {
     /// Key of the state.
@@ -127,7 +127,7 @@ impl Reader {
         })
     }
 
-    /// Returns the stored state of what was told.
+    /// Returns the state of the notifications sent so far.
     ///
     /// # Errors
     ///

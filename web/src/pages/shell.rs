@@ -128,12 +128,7 @@ pub async fn read_cache<T: Send + 'static>(
 ) -> Result<T, PageError> {
     let task = tokio::task::spawn_blocking(move || {
         let _span = tracing::debug_span!("read for a page").entered();
-        let mut found = None;
-        app.cache.read(|cache| {
-            found = Some(ask(cache));
-            Ok(())
-        })?;
-        found.unwrap_or_else(|| Err(PageError::Internal("nothing was read".to_owned())))
+        app.cache.read(|cache| Ok(ask(cache)))?
     });
     task.await.unwrap_or_else(|error| Err(PageError::Internal(error.to_string())))
 }

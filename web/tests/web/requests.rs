@@ -1,9 +1,13 @@
 //! Requests with filters, parameters and keys, and what a reader is told about those that cannot be answered.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use longhaul_model::Outcome;
 use longhaul_store::{Reader, RunFilter};
 
 use crate::client::{TestServer, database};
+use crate::world::TOKEN;
 
 #[test]
 fn runs_are_filtered_by_outcome_and_counted_in_the_whole_database() {
@@ -84,6 +88,23 @@ fn key_that_does_not_work_is_told() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn doctor_that_was_not_run_blames_no_round() {
+    let server = TestServer::start();
+    let handle = Arc::clone(&server.handle);
+    // A service that stops drops the request.
+    std::thread::spawn(move || {
+        while handle.next_command().is_none() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let bearer = format!("Bearer {TOKEN}");
+    let headers = [("Authorization", bearer.as_str()), ("Content-Length", "0")];
+    let answer = server.request("POST", "/api/v1/doctor", &headers);
+    let error = answer.text();
+    assert!(answer.status == 503 && error.contains("stopping") && !error.contains("round"), "{error}");
 }
 
 #[test]

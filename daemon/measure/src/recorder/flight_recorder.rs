@@ -141,16 +141,23 @@ impl Recorder {
     /// Returns the bytes read and the bytes written by runs and the latency probe since the worker started.
     /// [`Recorder::clear`] does not reset them.
     pub fn total_bytes(&self) -> (u64, u64) {
-        let sum = |word: usize| {
-            let slots = self.thread_slots().chain([self.probe_thread_slot()]);
-            slots.map(|slot| slot.head[word].load(Relaxed)).sum()
-        };
-        (sum(5), sum(6))
+        (self.total(5), self.total(6))
     }
 
-    /// Returns the number of calls of runs that have returned since the worker started. It grows as long as the
-    /// worker makes progress.
-    pub fn finished_calls(&self) -> u64 {
+    /// Returns the number of calls of runs and the latency probe that have returned since the worker started.
+    pub fn total_calls(&self) -> u64 {
+        self.total(2)
+    }
+
+    /// Returns the sum of a word of the heads, over the thread slots of runs and that of the latency probe.
+    fn total(&self, word: usize) -> u64 {
+        let slots = self.thread_slots().chain([self.probe_thread_slot()]);
+        slots.map(|slot| slot.head[word].load(Relaxed)).sum()
+    }
+
+    /// Returns the number of calls of runs that have returned since the worker started. It grows as long as a run
+    /// makes progress.
+    pub fn finished_run_calls(&self) -> u64 {
         self.thread_slots().map(|slot| slot.head[2].load(Relaxed)).sum()
     }
 
@@ -363,14 +370,14 @@ mod tests {
             "the call that started first"
         );
         let seen = supervisor.snapshot();
-        assert_eq!((seen.bytes_read, seen.operations.len(), supervisor.finished_calls()), (4096, 1, 2));
+        assert_eq!((seen.bytes_read, seen.operations.len(), supervisor.finished_run_calls()), (4096, 1, 2));
         assert_eq!((seen.operations[0].errors, seen.operations[0].latency.count()), (1, 2));
         // On macOS the shared file has a path, so the test removes it.
         let _ = std::fs::remove_file(path);
     }
 
     #[test]
-    fn probe_is_separate_from_runs_except_for_total_bytes() {
+    fn probe_is_separate_from_runs_except_for_totals() {
         let recorder = Recorder::private().unwrap();
         recorder.thread_slot(0).add_written(10);
         recorder.thread_slot(PROBE_THREAD_SLOT).begin(Operation::Read, 7);
@@ -380,9 +387,10 @@ mod tests {
         recorder.thread_slot(PROBE_THREAD_SLOT).begin(Operation::Read, 7);
 
         assert_eq!(
-            (recorder.in_flight(), recorder.finished_calls(), recorder.bytes_written()),
+            (recorder.in_flight(), recorder.finished_run_calls(), recorder.bytes_written()),
             (None, 0, 10)
         );
+        assert_eq!(recorder.total_calls(), 1);
         assert_eq!(recorder.snapshot().operations, []);
         assert_eq!(
             recorder.probe_in_flight(),
@@ -413,7 +421,7 @@ mod tests {
             prop_assert_eq!(&recorded.operations[0].latency, &plain);
             recorder.clear();
             prop_assert_eq!(recorder.snapshot(), RecorderSnapshot::default());
-            prop_assert_eq!(recorder.finished_calls(), values.len() as u64);
+            prop_assert_eq!(recorder.finished_run_calls(), values.len() as u64);
         }
     }
 }

@@ -14,7 +14,7 @@ mod manifest;
 mod marker;
 mod names;
 
-pub use clean::{CleanMode, CleanReport};
+pub use clean::{CleanMode, CleanReport, MAX_FOREIGN_LISTED};
 pub use folder::Sandbox;
 pub use location::{FOLDER_PREFIX, SandboxLocation};
 pub(crate) use names::{DOCTOR_FILE, MARKER_FILE, PROBE_FOLDER};

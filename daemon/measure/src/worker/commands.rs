@@ -15,13 +15,10 @@ use crate::error::{RunError, StopReason};
 use crate::inventory::NotRemovedReason;
 use crate::recorder::Recorder;
 use crate::samplers::{ProbeSwitch, SampleReporter, SampleSink};
-use crate::sandbox::{CleanMode, CleanReport, Sandbox};
+use crate::sandbox::{CleanMode, CleanReport, MAX_FOREIGN_LISTED, Sandbox};
 use crate::workloads::Catalog;
 use crate::{local_folder, platform};
 use longhaul_model::ProbeMode;
-
-/// Maximum number of foreign files on the local disk in the report of a cleaning.
-const MAX_FOREIGN_LISTED: usize = 20;
 
 /// Runs a worker until the supervisor closes the input. `catalog` has all workloads that it can run.
 ///
@@ -180,13 +177,14 @@ impl Worker {
         let mut report = sandbox.clean(mode, &context, &|folder, path| self.owns(folder, path))?;
         if mode == CleanMode::Remove {
             report.foreign.extend(remove_local(&self.setup.local)?);
+            report.foreign.truncate(MAX_FOREIGN_LISTED);
         }
         Ok(Some(report))
     }
 }
 
-/// Removes longhaul's files in the target's folder on the local disk. Returns the first [`MAX_FOREIGN_LISTED`]
-/// paths of foreign files, which are not removed.
+/// Removes longhaul's files in the target's folder on the local disk. Returns the paths of foreign files, which are
+/// not removed.
 fn remove_local(path: &Path) -> Result<Vec<PathBuf>, RunError> {
     let mut foreign = vec![];
     for remaining in local_folder::remove(path) {
@@ -197,6 +195,5 @@ fn remove_local(path: &Path) -> Result<Vec<PathBuf>, RunError> {
             NotRemovedReason::SymbolicLink | NotRemovedReason::Unrecognized => foreign.push(remaining.path),
         }
     }
-    foreign.truncate(MAX_FOREIGN_LISTED);
     Ok(foreign)
 }

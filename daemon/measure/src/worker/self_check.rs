@@ -84,7 +84,7 @@ impl Worker {
             });
         }
         let report = sandbox.clean(CleanMode::Remove, &context, &|folder, path| self.owns(folder, path))?;
-        let foreign = report.foreign.len();
+        let foreign = report.foreign_count;
         Ok(match report.sandbox_removed {
             true => CheckAnswer::ok("the sandbox is removed"),
             false => CheckAnswer::differs(format!("the sandbox stays: it contains {foreign} foreign files")),

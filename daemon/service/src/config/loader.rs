@@ -56,7 +56,7 @@ impl ManagedSettings {
         let covers = |fixed: &&FixedSetting| {
             key.strip_prefix(&fixed.key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        // A value is told rather than the section that fixes it.
+        // Prefer a fixed value over the section that fixes it: its error can name the value.
         let found = |fixed: &&FixedSetting| fixed.value.is_some();
         self.fixed.iter().filter(covers).find(found).or_else(|| self.fixed.iter().find(covers))
     }

@@ -51,6 +51,11 @@ impl LatencyBaselines {
         }
     }
 
+    /// Forgets all targets but those for which this returns true.
+    pub fn retain(&mut self, is_kept: impl Fn(&TargetName) -> bool) {
+        self.targets.retain(|target, _| is_kept(target));
+    }
+
     /// Returns the idle and recent latency of each target. User activity is left to the caller.
     pub fn summaries(&self, now: Timestamp) -> impl Iterator<Item = (&TargetName, LatencySummary)> {
         self.targets.iter().map(move |(target, baseline)| (target, baseline.summary(now)))

@@ -18,7 +18,7 @@ use std::time::Duration;
 use longhaul_measure::recorder::{InFlightCall, Recorder};
 use longhaul_measure::samplers::{MeteredTraffic, Observation, PendingCall, StallLog, TrafficMeter};
 use longhaul_model::{
-    CounterSource, Event, LoadContext, MachineStep, Mount, Stall, TargetName, WorkerSample,
+    CounterSource, Event, LoadContext, MachineStep, Mount, Stall, Target, TargetName, WorkerSample,
 };
 use longhaul_store::Samples;
 use serde_json::json;
@@ -73,8 +73,8 @@ pub struct Sampler {
     probe_errors: BTreeMap<TargetName, String>,
     /// Counters whose last reading showed reconnects. Reconnects in consecutive readings give one event.
     reconnecting: BTreeSet<(Option<TargetName>, CounterSource)>,
-    /// Events since [`Sampler::events`] was last called.
-    take_events: Vec<Event>,
+    /// Events since [`Sampler::take_events`] was last called.
+    events: Vec<Event>,
     /// Stalls that the database refused and that are stored next time.
     unstored_stalls: Vec<Stall>,
     last_read_ns: Option<i64>,
@@ -97,7 +97,7 @@ impl Sampler {
             last_used_ns: BTreeMap::new(),
             reconnecting: BTreeSet::new(),
             probe_errors: BTreeMap::new(),
-            take_events: vec![],
+            events: vec![],
             unstored_stalls: vec![],
             last_read_ns: None,
         }
@@ -113,6 +113,21 @@ impl Sampler {
         self.self_traffic.set_recorder(target, recorder);
     }
 
+    /// Forgets targets that are no longer configured. Their stalls end with what was last observed of them.
+    pub fn forget_removed(&mut self, configured: &[Target]) {
+        let is_configured = |name: &TargetName| configured.iter().any(|target| target.name == *name);
+        self.self_traffic.retain(is_configured);
+        self.stall_log.end_removed(is_configured);
+        self.latency_baselines.retain(is_configured);
+        self.last_used_ns.retain(|target, _| is_configured(target));
+        self.probe_errors.retain(|target, _| is_configured(target));
+    }
+
+    /// Ends the failures of a target whose probe sends no requests now, because no answer can end them.
+    pub fn end_failures(&mut self, target: &TargetName, now: &ClockReading) {
+        self.stall_log.end_failures(target, now.wall);
+    }
+
     /// Receives pending samples and checks the operations in flight. Cheap, so that it can be called often.
     pub fn tick(&mut self, context: &SamplingContext<'_>) {
         self.leave_out_round(context);
@@ -120,7 +135,8 @@ impl Sampler {
             self.on_sample(&target, sample, context);
         }
         for (target, recorder) in self.self_traffic.recorders() {
-            let flight = longest_pending_call(recorder, context);
+            // Without a process no call is in flight any more, whether or not the last one was reported.
+            let flight = recorder.and_then(|recorder| longest_pending_call(recorder, context));
             self.stall_log.update_in_flight(target, flight, context.now.wall);
         }
         self.stall_log.close_finished(context.now.wall);
@@ -198,7 +214,7 @@ impl Sampler {
             Some(count) if self.reconnecting.insert(counter) => {
                 let detail = json!({ "counter": traffic.source.name(), "count": count });
                 let kind = "reconnect".to_owned();
-                self.take_events.push(Event { target: target.clone(), kind, detail, at_us: now.wall });
+                self.events.push(Event { target: target.clone(), kind, detail, at_us: now.wall });
             }
             Some(_) | None => {}
         }
@@ -206,8 +222,8 @@ impl Sampler {
     }
 
     /// Takes the events since the last call.
-    pub fn events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.take_events)
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
     }
 
     /// Returns whether a stall has started or ended. Stalls are stored soon, because users look for them at once.

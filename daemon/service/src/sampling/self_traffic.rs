@@ -23,7 +23,7 @@ impl TargetTraffic {
     fn total(&self) -> SelfTraffic {
         let now = self.recorder.as_ref().map(|recorder| {
             let (read, written) = recorder.total_bytes();
-            SelfTraffic { read, written, calls: recorder.finished_calls() }
+            SelfTraffic { read, written, calls: recorder.total_calls() }
         });
         let now = now.unwrap_or_default();
         SelfTraffic {
@@ -48,9 +48,14 @@ impl SelfTrafficTracker {
         }
     }
 
-    /// Returns the flight recorders of the current worker processes.
-    pub fn recorders(&self) -> impl Iterator<Item = (&TargetName, &Arc<Recorder>)> {
-        self.entries.iter().filter_map(|(target, entry)| Some((target, entry.recorder.as_ref()?)))
+    /// Returns the flight recorder of the process that serves each target now. `None`: there is no process.
+    pub fn recorders(&self) -> impl Iterator<Item = (&TargetName, Option<&Arc<Recorder>>)> {
+        self.entries.iter().map(|(target, entry)| (target, entry.recorder.as_ref()))
+    }
+
+    /// Forgets all targets but those for which this returns true.
+    pub fn retain(&mut self, is_kept: impl Fn(&TargetName) -> bool) {
+        self.entries.retain(|target, _| is_kept(target));
     }
 
     /// Returns the total traffic on each target so far. Totals never decrease.
@@ -61,6 +66,9 @@ impl SelfTrafficTracker {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_measure::recorder::PROBE_THREAD_SLOT;
+    use longhaul_model::Operation;
+
     use super::*;
 
     #[test]
@@ -80,6 +88,18 @@ mod tests {
         assert_eq!(tracker.totals()[&target], SelfTraffic { read: 17, written: 5, calls: 0 });
         tracker.set_recorder(&target, None);
         assert_eq!(tracker.totals()[&target], SelfTraffic { read: 17, written: 5, calls: 0 });
-        assert_eq!(tracker.recorders().count(), 0);
+        assert_eq!(tracker.recorders().filter_map(|(_, recorder)| recorder).count(), 0);
+    }
+
+    #[test]
+    fn calls_of_runs_and_of_the_probe_are_counted() {
+        let target: TargetName = "smb".parse().unwrap();
+        let recorder = Arc::new(Recorder::private().unwrap());
+        let mut tracker = SelfTrafficTracker::default();
+        tracker.set_recorder(&target, Some(Arc::clone(&recorder)));
+        for slot in [0, PROBE_THREAD_SLOT] {
+            recorder.thread_slot(slot).end(Operation::Getattr, 5_000, &Ok::<(), ()>(()));
+        }
+        assert_eq!(tracker.totals()[&target], SelfTraffic { read: 0, written: 0, calls: 2 });
     }
 }

@@ -125,6 +125,22 @@ fn pending_call_is_a_stall_and_ends_as_one_row() {
 }
 
 #[test]
+fn stall_ends_if_its_process_ended_without_a_report() {
+    let mounts = mounts();
+    let mut sampler = Sampler::new(Box::new(FakeSensors::default()));
+    let recorder = Arc::new(Recorder::private().unwrap());
+    sampler.set_recorder(&smb(), Some(Arc::clone(&recorder)));
+    let slot = recorder.thread_slot(longhaul_measure::recorder::PROBE_THREAD_SLOT);
+    slot.begin(Operation::Getattr, (100 * SECOND_NS).cast_unsigned());
+    sampler.tick(&context(&mounts, 130, None));
+    sampler.set_recorder(&smb(), None);
+    sampler.tick(&context(&mounts, 145, None));
+    assert_eq!(sampler.ongoing_stalls().count(), 0);
+    let stalls = sampler.take_samples(&context(&mounts, 145, None).now).stalls;
+    assert_eq!((stalls[0].started_us, stalls[0].ended_us), (at(100), Some(at(130))));
+}
+
+#[test]
 fn slow_round_overloads_only_a_share_that_a_user_uses() {
     let mounts = mounts();
     let counters = FakeSensors::default();
@@ -162,10 +178,10 @@ fn consecutive_reconnects_are_one_event() {
         *counters.0.lock() = Some(bytes);
         sampler.read_counters(&context(&mounts, second, None), SECOND_NS);
     }
-    let events = sampler.events();
+    let events = sampler.take_events();
     let found: Vec<_> = events.iter().map(|event| (event.kind.as_str(), &event.detail["count"])).collect();
     assert_eq!(found, [("reconnect", &json!(1)), ("reconnect", &json!(1))]);
-    assert!(sampler.events().is_empty());
+    assert!(sampler.take_events().is_empty());
 }
 
 #[test]

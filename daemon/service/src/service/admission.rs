@@ -21,9 +21,6 @@ use crate::status::State;
 
 /// Kind of the event that another network interface became the usual one.
 pub(super) const USUAL_LINK: &str = "usual-link";
-/// Number of rounds skipped because of another interface, without a round between them, after which
-/// that interface becomes the usual one.
-const MAX_LINK_SKIPS: u32 = 24;
 /// Required free space as a multiple of a corpus with enough slices for each to rest
 /// a day: the corpus uses at most 1/20 of it.
 const FREE_SPACE_FACTOR: u64 = 20;
@@ -80,7 +77,7 @@ impl RoundFacts<'_> {
 /// The user's pause, and what earlier rounds used.
 #[derive(Default)]
 pub(super) struct Admission {
-    pause: Option<Pause>,
+    pause: Pause,
     is_safe_mode: bool,
     usage: Usage,
     /// Network interface of the last rounds.
@@ -103,35 +100,37 @@ impl Admission {
 
     /// Restores the pause of an earlier service.
     pub(super) fn restore_pause(&mut self, pause: Pause) {
-        self.pause = Some(pause).filter(|pause| *pause != Pause::Off);
+        self.pause = pause;
     }
 
     /// Changes the pause. Returns the event that records the change. `None`: nothing has changed. The end of a
     /// pause also ends the safe mode.
     pub(super) fn set_pause(&mut self, pause: Pause, now: &ClockReading) -> Option<Event> {
-        let is_off = pause == Pause::Off;
-        self.is_safe_mode &= !is_off;
-        let pause = Some(pause).filter(|_| !is_off);
+        self.is_safe_mode &= pause != Pause::Off;
         if pause == self.pause {
             return None;
         }
         self.pause = pause;
         let (kind, detail) = match pause {
-            None => ("resume", json!({})),
-            Some(Pause::Until(until)) => ("pause", json!({ "until_us": until })),
-            Some(Pause::On | Pause::Off) => ("pause", json!({})),
+            Pause::Off => ("resume", json!({})),
+            Pause::On => ("pause", json!({})),
+            Pause::Until(until) => ("pause", json!({ "until_us": until })),
         };
         Some(Event { target: None, kind: kind.to_owned(), detail, at_us: now.wall })
     }
 
-    /// Returns whether the time of the pause has passed.
-    pub(super) fn has_pause_expired(&self, now: &ClockReading) -> bool {
-        matches!(self.pause, Some(Pause::Until(until)) if until <= now.wall)
+    /// Ends a pause whose time has passed. A safe mode stays: only the user ends it. Returns the event that records the end.
+    pub(super) fn end_expired_pause(&mut self, now: &ClockReading) -> Option<Event> {
+        let is_over = matches!(self.pause, Pause::Until(until) if until <= now.wall);
+        let is_safe_mode = self.is_safe_mode;
+        let event = if is_over { self.set_pause(Pause::Off, now) } else { None };
+        self.is_safe_mode = is_safe_mode;
+        event
     }
 
     /// Returns whether scheduled rounds and the probe pause, or the service is in safe mode.
     pub(super) fn is_paused(&self) -> bool {
-        self.pause.is_some() || self.is_safe_mode
+        self.pause != Pause::Off || self.is_safe_mode
     }
 
     /// Returns whether the service is in safe mode.
@@ -141,17 +140,17 @@ impl Admission {
 
     /// Returns whether the schedule will go on by itself: only the user ends a safe mode or a pause without end.
     pub(super) fn continues_by_itself(&self) -> bool {
-        !self.is_safe_mode && self.pause != Some(Pause::On)
+        !self.is_safe_mode && self.pause != Pause::On
     }
 
     /// Returns the state of the service between rounds.
     pub(super) fn state(&self, targets: &[Target]) -> State {
         match self.pause {
             _ if self.is_safe_mode => State::SafeMode,
-            Some(Pause::Until(until)) => State::Paused { until_us: Some(until) },
-            Some(Pause::On | Pause::Off) => State::Paused { until_us: None },
-            None if targets.is_empty() => State::Idle,
-            None => State::Waiting,
+            Pause::Until(until) => State::Paused { until_us: Some(until) },
+            Pause::On => State::Paused { until_us: None },
+            Pause::Off if targets.is_empty() => State::Idle,
+            Pause::Off => State::Waiting,
         }
     }
 
@@ -163,7 +162,7 @@ impl Admission {
         now: &ClockReading,
         snapshot: &MachineSnapshot,
     ) -> Result<Vec<usize>, SkipReason> {
-        if let Some(reason) = self.held_back() {
+        if let Some(reason) = self.hold_reason() {
             return Err(reason);
         }
         if let Some(reason) = self.skip_reason(facts.config, now, snapshot) {
@@ -183,12 +182,12 @@ impl Admission {
     }
 
     /// Returns the reason for which no scheduled round runs until a user acts or a pause ends. `None`: there is none.
-    fn held_back(&self) -> Option<SkipReason> {
+    fn hold_reason(&self) -> Option<SkipReason> {
         if self.is_safe_mode {
             let why = "longhaul crashed repeatedly; run `longhaul resume` to continue";
             return Some(SkipReason::new("safe-mode", why));
         }
-        self.pause.is_some().then(|| SkipReason::new("paused", "paused by the user"))
+        (self.pause != Pause::Off).then(|| SkipReason::new("paused", "paused by the user"))
     }
 
     /// Returns the indices of the targets that a requested round measures, or the reason to skip it. Only the
@@ -216,13 +215,13 @@ impl Admission {
     }
 
     /// Returns the pause, rule or limit that would skip a scheduled round on all targets now. `None`: there is none.
-    pub(super) fn reason_against_a_round(
+    pub(super) fn round_blocker(
         &self,
         config: &Config,
         now: &ClockReading,
         snapshot: &MachineSnapshot,
     ) -> Option<SkipReason> {
-        if let Some(reason) = self.held_back() {
+        if let Some(reason) = self.hold_reason() {
             return Some(reason);
         }
         let all: Vec<usize> = (0..config.targets.len()).collect();
@@ -230,10 +229,16 @@ impl Admission {
         self.skip_reason(config, now, snapshot).or_else(over_budget)
     }
 
-    /// Makes the current network interface the usual one after many rounds in a row were skipped because of it:
-    /// the machine has probably moved for good. Returns the event that records this.
-    pub(super) fn adopt_link(&mut self, snapshot: &MachineSnapshot, now: &ClockReading) -> Option<Event> {
-        if self.link_skips < MAX_LINK_SKIPS {
+    /// Makes the current network interface the usual one after as many rounds in a row were skipped because of it as
+    /// there are in a day: the machine has probably moved for good. Returns the event that records this.
+    pub(super) fn adopt_link(
+        &mut self,
+        rounds_per_day: u64,
+        snapshot: &MachineSnapshot,
+        now: &ClockReading,
+    ) -> Option<Event> {
+        // Rounds and not hours: those of a computer that is switched off say nothing.
+        if u64::from(self.link_skips) < rounds_per_day.max(1) {
             return None;
         }
         self.link_skips = 0;
@@ -335,13 +340,21 @@ mod tests {
             "nothing has changed"
         );
         assert_eq!(admit(&mut admission, &machine), Err("paused"));
-        assert!(!admission.has_pause_expired(&now));
-        assert!(admission.has_pause_expired(&ClockReading { wall: Timestamp::from_us(9), ..now }));
         assert_eq!(admission.set_pause(Pause::Off, &now).unwrap().kind, "resume");
     }
 
     #[test]
-    fn skips_for_other_reasons_do_not_begin_the_day_anew() {
+    fn pause_that_is_over_does_not_end_the_safe_mode() {
+        let (mut admission, now) = (Admission::in_safe_mode(), ClockReading::default());
+        admission.restore_pause(Pause::Until(Timestamp::from_us(9)));
+        assert!(admission.end_expired_pause(&now).is_none());
+        let later = ClockReading { wall: Timestamp::from_us(9), ..now };
+        assert_eq!(admission.end_expired_pause(&later).unwrap().kind, "resume");
+        assert_eq!(admit(&mut admission, &MachineSnapshot::default()), Err("safe-mode"));
+    }
+
+    #[test]
+    fn other_skip_reasons_do_not_reset_link_skips() {
         let on = |name: &str, battery_percent: Option<f64>| MachineSnapshot {
             link: Some(NetworkLink {
                 name: name.to_owned(),
@@ -355,15 +368,15 @@ mod tests {
         };
         let (mut admission, now) = (Admission::default(), ClockReading::default());
         assert_eq!(admit(&mut admission, &on("en0", None)), Ok(vec![0]));
-        for _ in 0..MAX_LINK_SKIPS {
+        for _ in 0..4 {
             assert_eq!(admit(&mut admission, &on("en5", None)), Err("other-link"));
             assert_eq!(admit(&mut admission, &on("en5", Some(5.0))), Err("battery"));
         }
-        assert!(admission.adopt_link(&on("en5", None), &now).is_some());
+        assert!(admission.adopt_link(4, &on("en5", None), &now).is_some());
     }
 
     #[test]
-    fn other_interface_becomes_usual_after_a_day() {
+    fn other_interface_becomes_usual_after_the_rounds_of_a_day() {
         let on = |name: &str| MachineSnapshot {
             link: Some(NetworkLink {
                 name: name.to_owned(),
@@ -375,11 +388,11 @@ mod tests {
         };
         let (mut admission, now) = (Admission::default(), ClockReading::default());
         assert_eq!(admit(&mut admission, &on("en0")), Ok(vec![0]));
-        for _ in 0..MAX_LINK_SKIPS {
-            assert!(admission.adopt_link(&on("en5"), &now).is_none());
+        for _ in 0..4 {
+            assert!(admission.adopt_link(4, &on("en5"), &now).is_none());
             assert_eq!(admit(&mut admission, &on("en5")), Err("other-link"));
         }
-        assert_eq!(admission.adopt_link(&on("en5"), &now).unwrap().kind, "usual-link");
+        assert_eq!(admission.adopt_link(4, &on("en5"), &now).unwrap().kind, "usual-link");
         assert_eq!(admit(&mut admission, &on("en5")), Ok(vec![0]));
     }
 }

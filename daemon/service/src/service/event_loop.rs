@@ -24,6 +24,9 @@ use crate::worker::end_workers;
 const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
 /// Time that workers may take to send their last samples when the service stops.
 const FINAL_SAMPLES_TIMEOUT: Duration = Duration::from_millis(500);
+/// Maximum number of callers of `longhaul doctor` that wait for the end of a task: half of the threads that the web server has for
+/// them and for its pages.
+const MAX_DOCTOR_CALLERS: usize = 8;
 
 impl Service {
     /// Runs until a stop command arrives or another version takes over. Returns the reason of the exit.
@@ -87,7 +90,14 @@ impl Service {
             }
             Command::RunRound => self.scheduler.request_round(),
             Command::Configure(config) => self.commands.config = Some(config),
-            Command::Examine(reply) => self.commands.doctor_reply = Some(reply),
+            Command::Examine(reply) => {
+                let replies = &mut self.commands.doctor_replies;
+                if replies.len() == MAX_DOCTOR_CALLERS {
+                    // The caller that has waited longest has probably given up.
+                    replies.remove(0);
+                }
+                replies.push(reply);
+            }
         }
     }
 
@@ -120,7 +130,7 @@ impl Service {
     /// Makes one step between two tasks: detects changes, carries out commands, samples, and starts a round that is
     /// due. Returns the time until the next step.
     fn advance(&mut self) -> Duration {
-        self.store_events();
+        self.event_log.store(&self.database);
         self.record_clock_changes();
         let mounts = self.mount_table();
         self.record_mount_changes(&mounts);
@@ -147,16 +157,16 @@ impl Service {
         if let Some(config) = self.commands.config.take() {
             self.apply_config(*config);
         }
-        if self.admission.has_pause_expired(&self.clock.now()) {
-            self.set_pause(Pause::Off);
-        }
-        if let Some(reply) = self.commands.doctor_reply.take() {
+        let resumed = self.admission.end_expired_pause(&self.clock.now());
+        self.record(resumed);
+        let replies = std::mem::take(&mut self.commands.doctor_replies);
+        if !replies.is_empty() {
             let snapshot = self.snapshot();
             let mut workers = self.workers.take();
             workers.iter_mut().for_each(|worker| self.target_access().apply_to(worker));
             let (notify, nas) = (self.config.notify.clone(), self.config.nas.clone());
             let job = ExaminationJob { workers, notify, nas, events: self.handle.events().sender() };
-            self.task = Some(RunningTask::Examination(job.start(reply, snapshot)));
+            self.task = Some(RunningTask::Examination(job.start(replies, snapshot)));
         }
     }
 
@@ -183,7 +193,9 @@ impl Service {
                 self.history.clear_refusal(&target.name);
             }
         }
-        let _ = task.reply.try_send(checks);
+        for reply in task.replies {
+            let _ = reply.try_send(checks.clone());
+        }
     }
 
     /// Runs one sampling step between rounds: starts or stops the process of each probe, and collects samples.
@@ -268,7 +280,7 @@ impl Service {
     fn finish(&mut self) {
         let mounts = self.mount_table();
         self.check_database_file(&mounts);
-        self.store_events();
+        self.event_log.store(&self.database);
         self.publish_status();
         self.store_skipped_rounds();
         end_workers(self.workers.iter_mut(), FINAL_SAMPLES_TIMEOUT);

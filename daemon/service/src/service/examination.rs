@@ -127,7 +127,7 @@ impl Examination<'_> {
             let found = "no round is made, because no target is configured".to_owned();
             return Check::problem("conditions", CheckStatus::Warning, found, "`longhaul init` adds some");
         }
-        match self.admission.reason_against_a_round(self.config, &self.now, self.snapshot) {
+        match self.admission.round_blocker(self.config, &self.now, self.snapshot) {
             None => Check::ok("conditions", "a round would run now"),
             Some(reason) => Check::problem(
                 "conditions",

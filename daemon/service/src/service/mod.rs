@@ -8,6 +8,7 @@
 mod admission;
 mod clock_changes;
 mod database_repair;
+mod event_log;
 mod event_loop;
 mod examination;
 mod fidelity;
@@ -34,6 +35,7 @@ use sha2::{Digest, Sha256};
 
 use self::admission::{Admission, RoundFacts, USUAL_LINK};
 use self::clock_changes::ClockChanges;
+use self::event_log::EventLog;
 use self::round_log::RoundLog;
 use self::sampling::{Sampling, SamplingView, probe_plan};
 use self::scheduler::Scheduler;
@@ -45,6 +47,7 @@ use self::workers::{TargetAccess, Workers};
 use crate::clock::{Clock, ClockReading};
 use crate::command::Pause;
 use crate::config::Config;
+use crate::crash_loop::CrashLoopGuard;
 use crate::damage::{DAMAGE_PROBLEM, damage_problem};
 use crate::database::Database;
 use crate::event::ServiceEvent;
@@ -58,9 +61,6 @@ use crate::schedule::skip::OTHER_LINK;
 use crate::status::Check;
 use crate::target_path::SpecialFolders;
 use crate::worker::Launcher;
-
-/// Maximum number of events that wait until they can be stored.
-const MAX_UNSTORED: usize = 1_000;
 
 /// Everything that the service needs from its environment.
 pub struct ServiceDeps {
@@ -119,18 +119,19 @@ pub struct Service {
     upgrade: Upgrade,
     publisher: StatusPublisher,
     commands: PendingCommands,
-    /// Events that could not be stored yet, as on a full disk: a pause must outlast a restart.
-    unstored: Vec<Event>,
+    event_log: EventLog,
+    crash_loop: CrashLoopGuard,
     /// The round or examination in progress, which has the workers.
     task: Option<RunningTask>,
 }
 
-/// Commands that wait for the end of a task. A later command replaces an earlier one of its kind.
+/// Commands that wait for the end of a task. A later pause or configuration replaces an earlier one.
 #[derive(Default)]
 struct PendingCommands {
     pause: Option<Pause>,
     config: Option<Box<Config>>,
-    doctor_reply: Option<SyncSender<Vec<Check>>>,
+    /// Callers that wait for the checks of `longhaul doctor`. One examination answers all of them.
+    doctor_replies: Vec<SyncSender<Vec<Check>>>,
 }
 
 impl Service {
@@ -147,13 +148,11 @@ impl Service {
         database.writer().set_threshold_once(deps.config.analysis.threshold)?;
         let seed = machine_seed(&database.reader()?, database.machine_id())?;
         let sampling = Sampling::new(deps.sensors);
+        let (program, arguments) = deps.worker_command;
         let launcher = Launcher {
-            program: deps.worker_command.0,
-            arguments: deps.worker_command.1,
-            machine_id: database.machine_id().to_owned(),
-            local_folder: database.path().parent().unwrap_or(Path::new("/")).join("local"),
-            probe_plan: None,
+            arguments,
             sample_sender: Some(sampling.new_sender()),
+            ..Launcher::for_database(program, database.path(), database.machine_id())
         };
         let mut service = Self {
             clock: deps.clock.into(),
@@ -177,7 +176,8 @@ impl Service {
             sampling,
             upgrade: Upgrade::of(deps.program_file),
             commands: PendingCommands::default(),
-            unstored: vec![],
+            event_log: EventLog::default(),
+            crash_loop: CrashLoopGuard::for_database(&deps.database_path),
             task: None,
         };
         service.restore_state(&now)?;
@@ -192,7 +192,6 @@ impl Service {
         Ok(service)
     }
 
-    /// Restores the state of the last service: the last slot, round counts, the pause.
     /// Restores which network interface is the usual one, and how many rounds were skipped because of another one.
     fn restore_link(&mut self, reader: &Reader) -> longhaul_store::Result<()> {
         let started = reader.last_started()?.map(|last| last.round);
@@ -208,7 +207,7 @@ impl Service {
         Ok(())
     }
 
-    /// Ends rounds that a crash left open.
+    /// Restores the state of the last service: the last slot, round counts, the pause. Ends rounds that a crash left open.
     fn restore_state(&mut self, now: &ClockReading) -> longhaul_store::Result<()> {
         let reader = self.database.reader()?;
         let reason = "crash: longhaul crashed during the round";
@@ -241,9 +240,17 @@ impl Service {
 
     /// Applies a configuration.
     fn apply_config(&mut self, config: Config) {
+        let now = self.clock_changes.last();
+        let view = SamplingView { now, config: &self.config, mounts: &self.mounts, is_paused: true };
+        // Samples of a target that is removed can only be stored with the old configuration.
+        self.sampling.store(view, &self.database);
         self.workers.configure(&config.targets, probe_plan(&config, self.seed).as_ref());
         if config.schedule.rounds_per_day != self.config.schedule.rounds_per_day {
             self.scheduler.set_interval(&self.clock.now(), config.schedule.interval_seconds());
+        }
+        if config.targets != self.config.targets {
+            // A changed path is no change of a mount, but its mount may have other facts.
+            self.sampling.expire_facts();
         }
         self.report_other_database(&config);
         self.config = config;
@@ -274,6 +281,8 @@ impl Service {
         let event = self.admission.set_pause(pause, &self.clock.now());
         if was_safe_mode && !self.admission.is_safe_mode() {
             self.handle.clear_problem("safe-mode");
+            // Otherwise a single crash after this would end in safe mode again.
+            self.crash_loop.reset();
         }
         self.record(event);
     }
@@ -356,36 +365,7 @@ impl Service {
 
     /// Stores events, or keeps them for [`Self::advance`] if others wait.
     fn record(&mut self, events: impl IntoIterator<Item = Event>) {
-        let others_wait = !self.unstored.is_empty();
-        for event in events {
-            let target_name = event.target.as_ref().map(|name| name.as_str());
-            tracing::info!(kind = event.kind, target_name, "event");
-            self.unstored.push(event);
-        }
-        if !others_wait {
-            self.store_events();
-        }
-    }
-
-    /// Stores the events that are not stored yet. If the disk is full or the database is locked, they are kept for the next try.
-    fn store_events(&mut self) {
-        let mut waiting = std::mem::take(&mut self.unstored).into_iter();
-        for event in waiting.by_ref() {
-            let Err(error) = self.database.writer().add_event(event.clone()) else { continue };
-            let can_retry = error.is_retryable();
-            tracing::warn!(
-                error = error.one_line(),
-                kind = event.kind,
-                can_retry,
-                "an event could not be stored"
-            );
-            if can_retry {
-                self.unstored.push(event);
-                break;
-            }
-        }
-        self.unstored.extend(waiting);
-        self.unstored.truncate(MAX_UNSTORED);
+        self.event_log.record(events, &self.database);
     }
 
     /// Returns the mount table. Empty: it cannot be read.

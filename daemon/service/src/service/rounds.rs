@@ -16,6 +16,7 @@ use crate::event::RoundEnd;
 use crate::round::{RoundError, RoundTasks, close_open_rounds};
 use crate::schedule::skip::SkipReason;
 use crate::schedule::{Slot, baseline_interval};
+use crate::worker::Interruption;
 
 impl Service {
     /// Does what the schedule asks for now. Returns the time until it asks again.
@@ -88,7 +89,7 @@ impl Service {
             first_scheduled: self.scheduler.first_scheduled(),
         };
         let chosen = self.admission.admit_scheduled(&facts, now, snapshot);
-        let event = self.admission.adopt_link(snapshot, now);
+        let event = self.admission.adopt_link(self.config.schedule.rounds_per_day, snapshot, now);
         self.record(event);
         chosen
     }
@@ -119,6 +120,7 @@ impl Service {
             export_pause: Arc::clone(&self.handle.export_pause),
             events: self.handle.events().sender(),
             nas: self.config.nas.clone(),
+            service_stop: Interruption::default(),
             measures_freshness: self.config.schedule.freshness,
             span,
         };

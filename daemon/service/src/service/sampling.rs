@@ -111,7 +111,11 @@ impl Sampling {
             }
             ProbeMode::DuringRuns => worker.shut_down(),
         }
-        self.sampler.set_recorder(&target.name, worker.recorder());
+        let recorder = worker.recorder();
+        if mode == ProbeMode::DuringRuns || recorder.is_none() {
+            self.sampler.end_failures(&target.name, &view.now);
+        }
+        self.sampler.set_recorder(&target.name, recorder);
         self.servers.extend(worker.server.map(|server| (target.name, server)));
     }
 
@@ -126,6 +130,8 @@ impl Sampling {
             during,
         };
         self.sampler.tick(&context);
+        // Here and not only when the configuration changes: last samples of a removed target may arrive later.
+        self.sampler.forget_removed(&view.config.targets);
         let is_active = view.config.targets.iter().any(|target| self.is_active(target, view));
         if is_active || self.last_active_ns.is_none() {
             self.last_active_ns = Some(view.now.awake_ns);
@@ -133,7 +139,7 @@ impl Sampling {
         if let Some(interval) = self.counter_interval(view, during) {
             self.sampler.read_counters(&context, to_nanoseconds(interval));
         }
-        self.sampler.events()
+        self.sampler.take_events()
     }
 
     /// Returns whether a target is probed, or is a share that a user works on.
@@ -175,7 +181,7 @@ impl Sampling {
         if samples.is_empty() {
             return;
         }
-        let samples = Samples { targets: view.config.targets.clone(), ..samples };
+        let samples = of_targets(samples, &view.config.targets);
         if let Err(error) = database.writer().add_samples(samples.clone()) {
             tracing::warn!(error = error.one_line(), "samples could not be stored; they are kept in memory");
             self.sampler.restore(samples);
@@ -275,6 +281,16 @@ impl Sampling {
     }
 }
 
+/// Adds the targets of samples. Leaves out samples of targets that are no longer configured: because of one, the database would
+/// refuse all.
+fn of_targets(mut samples: Samples, targets: &[Target]) -> Samples {
+    let is_configured = |name: &TargetName| targets.iter().any(|target| target.name == *name);
+    samples.probes.retain(|step| is_configured(&step.target));
+    samples.usage.retain(|step| is_configured(&step.target));
+    samples.traffic.retain(|step| step.target.as_ref().is_none_or(is_configured));
+    Samples { targets: targets.to_vec(), ..samples }
+}
+
 /// Stores facts at one time.
 struct FactStore<'a> {
     database: &'a Database,
@@ -315,9 +331,14 @@ fn to_nanoseconds(time: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{CounterReading, MachineStep, Protocol, Role};
+    use std::path::Path;
+
+    use longhaul_model::{
+        CounterReading, MachineStep, ProbeKind, ProbeSample, Protocol, Role, Timestamp, WorkerSample,
+    };
 
     use super::*;
+    use crate::worker::Launcher;
 
     struct NoSensors;
 
@@ -335,9 +356,75 @@ mod tests {
         }
     }
 
+    fn share(name: &str) -> Target {
+        Target { name: name.parse().unwrap(), path: format!("/m/{name}").into(), role: Role::Share }
+    }
+
+    /// Returns the time this many seconds after the start.
+    fn after(seconds: i64) -> ClockReading {
+        ClockReading {
+            wall: Timestamp::from_us(seconds * 1_000_000),
+            awake_ns: seconds * 1_000_000_000,
+            ..ClockReading::default()
+        }
+    }
+
+    /// Returns a sample of the probe that failed this many seconds after the start.
+    fn failure(seconds: i64) -> WorkerSample {
+        let slot = ProbeSample {
+            kind: ProbeKind::Read,
+            at_us: after(seconds).wall,
+            latency_ns: 5,
+            call_ns: Some(5),
+            error: Some("EIO".to_owned()),
+            during: None,
+        };
+        WorkerSample::Probes { slots: vec![slot], cost_ns: 0 }
+    }
+
+    #[test]
+    fn failures_end_when_the_probe_stops() {
+        let config = Config { targets: vec![share("smb")], ..Config::default() };
+        let (mounts, mut sampling) = (MountTracker::default(), Sampling::new(Box::new(NoSensors)));
+        let launcher = Launcher::for_database("/bin/true".into(), Path::new("/nonexistent/x.sqlite"), "m");
+        let mut worker = Worker::new(share("smb"), launcher);
+        sampling.new_sender().send((share("smb").name, failure(100))).unwrap();
+        let mut ongoing_at = |seconds: i64| {
+            let view =
+                SamplingView { now: after(seconds), config: &config, mounts: &mounts, is_paused: true };
+            sampling.update_probe(&mut worker, view);
+            sampling.collect(view, None);
+            sampling.sampler.ongoing_stalls().count()
+        };
+        assert_eq!([ongoing_at(101), ongoing_at(120)], [1, 0]);
+    }
+
+    #[test]
+    fn removed_target_does_not_keep_other_samples_from_being_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("longhaul.sqlite");
+        let (database, _) = Database::open(&path, &[], after(1).wall).unwrap();
+        let config = Config { targets: vec![share("smb")], ..Config::default() };
+        let (mounts, mut sampling) = (MountTracker::default(), Sampling::new(Box::new(NoSensors)));
+        for target in ["smb", "removed"] {
+            sampling.new_sender().send((share(target).name, failure(100))).unwrap();
+        }
+        for seconds in [101, 120] {
+            let view =
+                SamplingView { now: after(seconds), config: &config, mounts: &mounts, is_paused: false };
+            sampling.collect(view, None);
+            sampling.store(view, &database);
+        }
+        let ongoing: Vec<&str> =
+            sampling.sampler.ongoing_stalls().map(|stall| stall.target.as_str()).collect();
+        assert_eq!(ongoing, ["smb"]);
+        let unstored = sampling.sampler.take_samples(&after(120));
+        assert!(unstored.is_empty(), "{unstored:?}");
+    }
+
     #[test]
     fn counters_are_read_less_often_after_five_quiet_minutes() {
-        let target = Target { name: "smb".parse().unwrap(), path: "/m/smb".into(), role: Role::Share };
+        let target = share("smb");
         let mut mounts = MountTracker::default();
         mounts.update(std::slice::from_ref(&target), &[Mount::new("/m/smb", "nas:/x", Protocol::Smb(None))]);
         let config = Config { targets: vec![target], ..Config::default() };

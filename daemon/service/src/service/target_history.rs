@@ -8,7 +8,7 @@ use longhaul_store::{RunFilter, StoredRun};
 
 use crate::database::Database;
 use crate::status::{FailedTask, TargetState};
-use crate::worker::is_of_worker;
+use crate::worker::is_worker_failure;
 
 /// Number of recent runs that are read to determine the state of a target.
 const RECENT_RUNS: u32 = 16;
@@ -17,7 +17,7 @@ const RECENT_RUNS: u32 = 16;
 #[derive(Default)]
 pub(super) struct TargetHistory {
     recent_runs: BTreeMap<TargetName, RecentRuns>,
-    /// File system family of each target when it was last measured.
+    /// File system family of each target when it was last measured at its path.
     last_families: BTreeMap<TargetName, ProtocolFamily>,
 }
 
@@ -35,7 +35,12 @@ impl TargetHistory {
             Ok(RecentRuns::from_runs(&reader.runs(&filter)?).map(|recent| (name.clone(), recent)))
         };
         let all: longhaul_store::Result<Vec<_>> = targets.iter().map(|target| recent(&target.name)).collect();
-        let (all, epochs) = (all?, reader.epochs()?);
+        let (all, mut epochs) = (all?, reader.epochs()?);
+        // A target whose path was changed does not belong on the share of its old path.
+        epochs.retain(|epoch| {
+            targets.iter().any(|target| target.name == epoch.target && target.path == epoch.path)
+        });
+        self.last_families.clear();
         for epoch in epochs {
             // Epochs are sorted oldest first, so the last one of a target remains.
             match epoch.protocol.map(|protocol| protocol.family()) {
@@ -66,7 +71,7 @@ impl TargetHistory {
         }
     }
 
-    /// Returns the file system family of a target when it was last measured. `None`: it was not measured yet.
+    /// Returns the file system family of a target when it was last measured. `None`: it was not measured at its path yet.
     pub(super) fn last_family(&self, name: &TargetName) -> Option<ProtocolFamily> {
         self.last_families.get(name).copied()
     }
@@ -94,7 +99,7 @@ impl RecentRuns {
             || runs.iter().filter(|stored| !matches!(stored.run.outcome, Outcome::Ok | Outcome::Void));
         let last = failed().next_back().filter(|_| ok == 0);
         let is_without_worker = |stored: &&&StoredRun| {
-            ok == 0 && stored.run.failure.as_ref().is_some_and(|failure| is_of_worker(&failure.message))
+            ok == 0 && stored.run.failure.as_ref().is_some_and(|failure| is_worker_failure(&failure.message))
         };
         let worker_failure = runs.last().filter(is_without_worker).and_then(|stored| problem_state(stored));
         let task = |stored: &&StoredRun| FailedTask {
@@ -143,4 +148,33 @@ fn blocked_text(stored: &StoredRun, error: &str, message: &str) -> String {
         );
     }
     message.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::{Protocol, Role, Run, Scale, Timestamp};
+    use longhaul_store::NewRound;
+
+    use super::*;
+
+    #[test]
+    fn family_of_an_earlier_path_is_not_the_family_of_the_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = Timestamp::from_us(1);
+        let (database, _) = Database::open(&folder.path().join("longhaul.sqlite"), &[], now).unwrap();
+        let share = Target { name: "x".parse().unwrap(), path: "/m/nas/x".into(), role: Role::Share };
+        let round = database.writer().begin_round(NewRound::new(now, 1, Scale::Quick)).unwrap();
+        let run = Run {
+            protocol: Some(Protocol::Smb(None)),
+            ..Run::new(round, share.name.clone(), "photo-batch", now)
+        };
+        database.writer().add_run(&share, &run, &[]).unwrap();
+        let mut history = TargetHistory::default();
+        let mut family = |target: &Target| {
+            history.refresh(&database, std::slice::from_ref(target)).unwrap();
+            history.last_family(&target.name)
+        };
+        assert_eq!(family(&share), Some(ProtocolFamily::Network));
+        assert_eq!(family(&Target { path: "/home/ada/x".into(), ..share }), None);
+    }
 }

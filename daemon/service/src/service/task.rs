@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
 use crate::nas::{NasMonitor, check_nas};
 use crate::notifications::{NotifyConfig, check_channels};
-use crate::round::{RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks, StartedRound};
+use crate::round::{RetryLimit, RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks, StartedRound};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::status::Check;
 use crate::worker::{Interruption, RequestOptions, SilentObserver, Worker, WorkerObserver};
@@ -45,6 +45,8 @@ pub(super) enum RunningTask {
 pub(super) struct RoundTask {
     /// Request to stop the round.
     pub(super) stop: RoundStopRequest,
+    /// Request to give up a run that cannot be stored, made when the service stops.
+    service_stop: Interruption,
     /// Planned time of the round's slot. `None`: a user started the round.
     pub(super) scheduled: Option<Timestamp>,
     /// Targets that the round measures.
@@ -58,8 +60,8 @@ pub(super) struct RoundTask {
 /// An examination in progress.
 pub(super) struct ExaminationTask {
     interruption: Interruption,
-    /// Channel for the checks.
-    pub(super) reply: SyncSender<Vec<Check>>,
+    /// Channels of the callers that wait for the checks.
+    pub(super) replies: Vec<SyncSender<Vec<Check>>>,
     /// State of the machine when the examination started.
     pub(super) snapshot: MachineSnapshot,
 }
@@ -69,6 +71,8 @@ impl RunningTask {
     pub(super) fn stop(&self) {
         match self {
             Self::Round(round) => {
+                // First, because the request to stop the round wakes a retry that looks at this one.
+                round.service_stop.request();
                 let reason = "stopped: the service was stopped during the round";
                 round.stop.request(RoundStop::Void(reason.to_owned()));
             }
@@ -103,6 +107,8 @@ pub(super) struct RoundJob {
     pub(super) events: Sender<ServiceEvent>,
     /// The NAS to read before and after each run. `None`: none.
     pub(super) nas: Option<NasSettings>,
+    /// Request that is made when the service stops.
+    pub(super) service_stop: Interruption,
     /// True if freshness is measured before the runs.
     pub(super) measures_freshness: bool,
     /// Span of the round's slot.
@@ -116,9 +122,9 @@ impl RoundJob {
         let stop = RoundStopRequest::on(Interruption::default(), reason);
         let name = |index: &usize| self.workers[*index].target().name.clone();
         let (targets, scheduled) = (self.chosen.iter().map(name).collect(), self.spec.scheduled);
-        let (own_stop, span) = (stop.clone(), self.span.clone());
+        let (own_stop, service_stop, span) = (stop.clone(), self.service_stop.clone(), self.span.clone());
         spawn(self.events.clone(), move || ServiceEvent::RoundEnded(self.run(&own_stop)));
-        RoundTask { stop, scheduled, targets, last_sample: None, span }
+        RoundTask { stop, service_stop, scheduled, targets, last_sample: None, span }
     }
 
     fn run(mut self, stop: &RoundStopRequest) -> RoundEnd {
@@ -147,7 +153,7 @@ impl RoundJob {
             clock: self.clock.as_ref(),
             stop,
             stop_timeout: STOP_TIMEOUT,
-            store_attempts: u32::MAX,
+            retry_limit: RetryLimit::ServiceStop(&self.service_stop),
             nas: nas.as_ref(),
         };
         let number = runner.begin(&self.spec, workers)?;
@@ -242,7 +248,11 @@ pub(super) struct ExaminationJob {
 impl ExaminationJob {
     /// Starts the examination on its own thread: of the targets one after the other, each for up to ten seconds, and
     /// then of the channels.
-    pub(super) fn start(self, reply: SyncSender<Vec<Check>>, snapshot: MachineSnapshot) -> ExaminationTask {
+    pub(super) fn start(
+        self,
+        replies: Vec<SyncSender<Vec<Check>>>,
+        snapshot: MachineSnapshot,
+    ) -> ExaminationTask {
         let interruption = Interruption::default();
         let own_interruption = interruption.clone();
         let Self { mut workers, notify, nas, events } = self;
@@ -252,7 +262,7 @@ impl ExaminationJob {
             channels.extend(check_nas(nas.as_ref()));
             ServiceEvent::Examined(ExaminationEnd { workers, found, channels })
         });
-        ExaminationTask { interruption, reply, snapshot }
+        ExaminationTask { interruption, replies, snapshot }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_measure::platform;
 use longhaul_measure::worker::FailureReport;
-use longhaul_model::{Event, Failure, Outcome, Target, TargetName, Timestamp};
+use longhaul_model::{Event, Failure, Outcome, ProbePlan, Target, TargetName, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -32,18 +32,16 @@ impl Workers {
         Self { launcher, current: vec![], removed: vec![], hung: vec![] }
     }
 
-    /// Creates a worker for each target. Workers of unchanged targets are kept: a second worker
-    /// must never start next to a stuck one. New ones have this probe plan.
-    pub(super) fn configure(&mut self, targets: &[Target], probe_plan: Option<&longhaul_model::ProbePlan>) {
+    /// Creates a worker for each target, with this probe plan. Workers of unchanged targets are kept: a second
+    /// worker must never start next to a stuck one. Must not be called while a round has the workers.
+    pub(super) fn configure(&mut self, targets: &[Target], probe_plan: Option<&ProbePlan>) {
         let mut old: Vec<Worker> = self.current.drain(..).chain(self.removed.drain(..)).collect();
         let mut worker_of = |target: &Target| match old.iter().position(|worker| worker.target() == target) {
             Some(index) => old.swap_remove(index),
-            None => {
-                let launcher = Launcher { probe_plan: probe_plan.cloned(), ..self.launcher.clone() };
-                Worker::new(target.clone(), launcher)
-            }
+            None => Worker::new(target.clone(), self.launcher.clone()),
         };
         self.current = targets.iter().map(&mut worker_of).collect();
+        self.current.iter_mut().for_each(|worker| worker.set_probe_plan(probe_plan));
         old.iter_mut().for_each(Worker::shut_down);
         // Idle workers exit by themselves; only stuck ones are kept.
         self.removed = old.into_iter().filter_map(|mut worker| worker.is_stuck().then_some(worker)).collect();
@@ -76,13 +74,17 @@ impl Workers {
         self.current.iter_mut().map(Worker::status).collect()
     }
 
-    /// Returns an event for each target that started to hang, and for each hung target that recovered.
+    /// Returns an event for each target that started to hang, and for each hung target that recovered. A target with
+    /// another path has recovered, although the worker of its old path may still be stuck.
     pub(super) fn update_hung(&mut self, now: Timestamp) -> Vec<Event> {
         let (mut hung, mut events) = (vec![], vec![]);
+        let configured: Vec<TargetName> =
+            self.current.iter().map(|worker| worker.target().name.clone()).collect();
+        let removed = self.removed.iter_mut().filter(|worker| !configured.contains(&worker.target().name));
         let mut add = |target: TargetName, kind: &str, detail: Value| {
             events.push(Event { target: Some(target), kind: kind.to_owned(), detail, at_us: now });
         };
-        for worker in self.current.iter_mut().chain(&mut self.removed) {
+        for worker in self.current.iter_mut().chain(removed) {
             let name = worker.target().name.clone();
             let was_hung = self.hung.contains(&name);
             match worker.status() {
@@ -201,9 +203,29 @@ fn is_known_link(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::Role;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use longhaul_measure::lock::FileLock;
+    use longhaul_measure::worker::lock_path;
+    use longhaul_model::{FreeSpaceReserve, ProbeKind, ProbeMode, Role};
 
     use super::*;
+
+    fn target(name: &str, path: &str) -> Target {
+        Target { name: name.parse().unwrap(), path: path.into(), role: Role::Share }
+    }
+
+    fn probe_every(interval_ms: u64) -> ProbePlan {
+        ProbePlan {
+            interval_ms,
+            kinds: vec![ProbeKind::Read],
+            seed: 7,
+            initial_mode: ProbeMode::DuringRuns,
+            read_file_bytes: 4096,
+            reserve: FreeSpaceReserve::NONE,
+        }
+    }
 
     #[test]
     fn link_is_known_after_a_look_and_a_folder_is_none() {
@@ -213,7 +235,7 @@ mod tests {
         assert!(!is_known_link(&link.join("share")));
         std::os::unix::fs::symlink(&root, &link).unwrap();
         let is_known = |_: &u32| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
             is_known_link(&link.join("share"))
         };
         assert!((0..1000).any(|turn| is_known(&turn)), "a later look finds it");
@@ -222,16 +244,9 @@ mod tests {
 
     #[test]
     fn workers_of_unchanged_targets_are_kept_when_targets_change() {
-        let launcher = Launcher {
-            program: "/bin/true".into(),
-            arguments: vec![],
-            machine_id: "m".to_owned(),
-            local_folder: "/nonexistent".into(),
-            probe_plan: None,
-            sample_sender: None,
-        };
-        let target =
-            |name: &str| Target { name: name.parse().unwrap(), path: "/x".into(), role: Role::Share };
+        let database = Path::new("/nonexistent/longhaul.sqlite");
+        let launcher = Launcher::for_database("/bin/true".into(), database, "m");
+        let target = |name: &str| target(name, "/x");
         let mut workers = Workers::new(launcher);
         workers.configure(&[target("a"), target("b")], None);
         workers.iter_mut().for_each(|worker| worker.protocol = Some(longhaul_model::Protocol::Afp));
@@ -246,5 +261,52 @@ mod tests {
         workers.put_back(taken);
         assert_eq!(workers.statuses(), [WorkerStatus::Available; 2]);
         assert!(workers.update_hung(Timestamp::UNIX_EPOCH).is_empty());
+    }
+
+    #[test]
+    fn changed_probe_settings_reach_a_new_process_of_a_kept_worker() {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = folder.path().join("setup");
+        // A program that writes what it is sent into a file, until its input is closed.
+        let arguments = vec!["-c".to_owned(), format!("cat > '{}'", setup.display())];
+        let launcher = Launcher::for_database("/bin/sh".into(), &folder.path().join("x.sqlite"), "m");
+        let mut workers = Workers::new(Launcher { arguments, ..launcher });
+        for interval_ms in [5_000, 1_000] {
+            workers.configure(&[target("smb", "/x")], Some(&probe_every(interval_ms)));
+            let expected = format!("\"interval_ms\":{interval_ms},");
+            let has_setup = |_| {
+                std::thread::sleep(Duration::from_millis(10));
+                let is_started = workers.current[0].ensure_started().is_ok();
+                is_started && std::fs::read_to_string(&setup).is_ok_and(|text| text.contains(&expected))
+            };
+            assert!((0..500).any(has_setup), "{expected}");
+        }
+        let worker = &mut workers.current[0];
+        worker.set_probing(ProbeMode::On);
+        let before = worker.recorder().unwrap();
+        workers.configure(&[target("smb", "/x")], Some(&probe_every(1_000)));
+        let worker = &mut workers.current[0];
+        assert!(worker.ensure_started().is_ok());
+        assert!(Arc::ptr_eq(&before, &worker.recorder().unwrap()), "unchanged settings keep the process");
+    }
+
+    #[test]
+    fn stuck_worker_of_a_corrected_path_causes_no_more_events() {
+        let folder = tempfile::tempdir().unwrap();
+        let launcher = Launcher::for_database("/bin/true".into(), &folder.path().join("x.sqlite"), "m");
+        let lock = lock_path(&launcher.local_folder.join("smb"), Path::new("/old"));
+        let _lock = FileLock::acquire(&lock).unwrap();
+        let mut workers = Workers::new(launcher);
+        let mut kinds_at = |path: &str| -> Vec<String> {
+            workers.configure(&[target("smb", path)], None);
+            if path == "/old" {
+                workers.current[0].set_orphaned(Instant::now() - Duration::from_secs(60));
+            }
+            workers.update_hung(Timestamp::UNIX_EPOCH).into_iter().map(|event| event.kind).collect()
+        };
+        assert_eq!(kinds_at("/old"), ["hang"]);
+        assert_eq!(kinds_at("/new"), ["recovered"], "the target is reachable at its new path");
+        assert!(kinds_at("/new").is_empty());
+        assert_eq!(workers.removed.len(), 1, "the old worker is still stuck");
     }
 }

@@ -1,5 +1,6 @@
 //! Failure reports for runs that the supervisor ended.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,13 +55,34 @@ pub fn void_failure(message: String) -> FailureReport {
     }
 }
 
-/// Begins the message about a worker that could not be started.
-pub const NO_WORKER: &str = "no worker process could be started";
+/// Begins the message about a worker that could not be started. Such messages are stored, and [`is_worker_failure`] recognizes them:
+/// with another text, those of earlier versions would no longer be recognized.
+const NOT_STARTED: &str = "no worker process could be started";
+/// Part of the message about a worker that crashed several times. As [`NOT_STARTED`].
+const CRASHED: &str = "crashed";
+/// Part of the message about a worker that crashed during a request. As [`NOT_STARTED`].
+const ENDED: &str = "ended unexpectedly";
 
 /// Returns whether a run is void because its worker could not be started or crashed: later rounds will probably fail the same way.
-pub fn is_of_worker(message: &str) -> bool {
-    let has_crashed = message.contains("crashed") || message.contains("ended unexpectedly");
-    message.starts_with(NO_WORKER) || (message.starts_with("the worker of `") && has_crashed)
+pub fn is_worker_failure(message: &str) -> bool {
+    let has_crashed = message.contains(CRASHED) || message.contains(ENDED);
+    message.starts_with(NOT_STARTED) || (message.starts_with("the worker of `") && has_crashed)
+}
+
+/// Returns the report of a worker that could not be started.
+pub fn start_failure(target: &TargetName, error: &impl Display) -> FailureReport {
+    void_failure(format!("{NOT_STARTED} for `{target}`: {error}"))
+}
+
+/// Returns the report of a worker that is not started for a number of seconds, because it crashed this often in a row.
+pub fn backoff_failure(target: &TargetName, crashes: u32, seconds: u64) -> FailureReport {
+    let restart = format!("it will be restarted in {seconds} s");
+    void_failure(format!("the worker of `{target}` {CRASHED} {crashes} times in a row; {restart}"))
+}
+
+/// Returns the report of a worker that crashed during a request. `exit` describes its end.
+pub fn crash_failure(target: &TargetName, exit: &str) -> FailureReport {
+    void_failure(format!("the worker of `{target}` {ENDED} ({exit})"))
 }
 
 /// Returns the report of a worker of another version, which may measure differently.
@@ -91,5 +113,23 @@ pub fn still_hung_failure(path: &Path, operation: Option<Operation>) -> FailureR
                 path.display()
             ),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_of_a_worker_are_recognized_by_their_message() {
+        let target: TargetName = "smb".parse().unwrap();
+        let failures = [
+            start_failure(&target, &"no such file"),
+            backoff_failure(&target, 3, 20),
+            crash_failure(&target, "signal 9"),
+        ];
+        assert!(failures.iter().all(|report| is_worker_failure(&report.failure.message)), "{failures:?}");
+        let other = version_mismatch_failure(&target, "0.1.0").failure.message;
+        assert!(!is_worker_failure(&other), "{other}");
     }
 }

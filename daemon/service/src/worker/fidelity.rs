@@ -39,7 +39,7 @@ impl Worker {
     ) -> Result<FidelityAnswer, FailureReport> {
         let FidelityRequest { step, operations_per_second } = request;
         let command = WorkerCommand::CheckFidelity { step, operations_per_second };
-        // A slow share is no hung one: the folder with many names takes its time, call by call.
+        // A slow share is not hung: creating many names takes long, but each call returns.
         let response = self.request(&command, options, LimitScope::PerOperation)?;
         let bytes_written = response.bytes_written;
         match response.message {

@@ -1,6 +1,6 @@
 //! Settings for starting worker processes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
 use longhaul_model::{ProbePlan, TargetName, WorkerSample};
@@ -20,6 +20,21 @@ pub struct Launcher {
     pub probe_plan: Option<ProbePlan>,
     /// Channel for samples of the probe. `None`: samples are discarded.
     pub sample_sender: Option<SampleSender>,
+}
+
+impl Launcher {
+    /// Returns the settings for workers without a probe: `program` with the subcommand `worker`, and local folders next to the
+    /// database.
+    pub fn for_database(program: PathBuf, database: &Path, machine_id: &str) -> Self {
+        Self {
+            program,
+            arguments: vec!["worker".to_owned()],
+            machine_id: machine_id.to_owned(),
+            local_folder: database.parent().unwrap_or(Path::new("/")).join("local"),
+            probe_plan: None,
+            sample_sender: None,
+        }
+    }
 }
 
 /// Channel for samples of all workers, each with its target's name.

@@ -30,8 +30,11 @@ use longhaul_measure::worker::{
 };
 use longhaul_model::{NegotiatedOptions, Operation, Phase, Protocol, Target};
 
-use failures::{NO_WORKER, failed_report, hung_failure, still_hung_failure, unexpected_message_failure};
-pub use failures::{is_of_worker, void_failure};
+use failures::{
+    backoff_failure, crash_failure, failed_report, hung_failure, start_failure, still_hung_failure,
+    unexpected_message_failure,
+};
+pub use failures::{is_worker_failure, void_failure};
 pub use fidelity::{FidelityAnswer, FidelityRequest};
 pub use freshness::unexpected_answer_failure;
 pub use interruption::Interruption;
@@ -373,11 +376,7 @@ impl Worker {
     /// Starts a process, unless the last ones crashed moments ago.
     fn spawn(&self) -> Result<WorkerProcess, FailureReport> {
         if let Some(seconds) = self.backoff.seconds_to_wait() {
-            let (name, crashes) = (&self.target.name, self.backoff.crash_count);
-            let message = format!(
-                "the worker of `{name}` crashed {crashes} times in a row; it will be restarted in {seconds} s"
-            );
-            return Err(void_failure(message));
+            return Err(backoff_failure(&self.target.name, self.backoff.crash_count, seconds));
         }
         let local = self.launcher.local_folder.join(self.target.name.as_str());
         let setup = |recorder: &Path| WorkerSetup {
@@ -388,8 +387,7 @@ impl Worker {
             is_on_share: self.is_on_share,
             probe: self.launcher.probe_plan.clone(),
         };
-        WorkerProcess::start(&self.launcher, setup)
-            .map_err(|error| void_failure(format!("{NO_WORKER} for `{}`: {error}", self.target.name)))
+        WorkerProcess::start(&self.launcher, setup).map_err(|error| start_failure(&self.target.name, &error))
     }
 
     /// Records a crash of the worker, and returns the phases it completed.
@@ -397,9 +395,7 @@ impl Worker {
         let how = link.exit_text();
         self.backoff.record_crash();
         tracing::warn!(target_name = %self.target.name, how, "a worker ended unexpectedly");
-        let failure =
-            void_failure(format!("the worker of `{}` ended unexpectedly ({how})", self.target.name));
-        RequestFailed { phases, failure }
+        RequestFailed { phases, failure: crash_failure(&self.target.name, &how) }
     }
 
     /// Abandons a worker whose call does not return, and returns everything that it has measured.

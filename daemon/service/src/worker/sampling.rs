@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use longhaul_measure::lock::FileLock;
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{FailureReport, WorkerCommand};
-use longhaul_model::ProbeMode;
+use longhaul_model::{ProbeMode, ProbePlan};
 
 use super::failures::{still_hung_failure, void_failure};
 use super::process::WorkerProcess;
@@ -73,6 +73,18 @@ impl Worker {
         }
     }
 
+    /// Sets the settings of the probe, but not its mode. A process that has other settings is asked to exit; the next
+    /// one gets these.
+    pub fn set_probe_plan(&mut self, plan: Option<&ProbePlan>) {
+        let old = &self.launcher.probe_plan;
+        let initial_mode = old.as_ref().map_or(ProbeMode::DuringRuns, |old| old.initial_mode);
+        let plan = plan.map(|plan| ProbePlan { initial_mode, ..plan.clone() });
+        if *old != plan {
+            self.launcher.probe_plan = plan;
+            self.shut_down();
+        }
+    }
+
     /// Waits up to `limit` until a process that was asked to exit has ended and its output has been read.
     fn wait_until_exited(&mut self, limit: Duration) {
         if let State::Exiting(link) = &mut self.state {
@@ -96,5 +108,13 @@ impl Worker {
             State::Starting(link) | State::Idle(link) => Some(link),
             State::NotRunning | State::Orphaned { .. } | State::Exiting(_) | State::Stuck { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+impl Worker {
+    /// Makes the worker stuck since `since`, for as long as the lock of its target is held.
+    pub(crate) fn set_orphaned(&mut self, since: Instant) {
+        self.state = State::Orphaned { since };
     }
 }

@@ -157,7 +157,7 @@ impl PendingRequest {
         match self.limit {
             LimitScope::Total => self.began.elapsed() > cap,
             LimitScope::PerOperation => {
-                let stalled = self.progress.stalled_for(recorder.finished_calls(), Instant::now());
+                let stalled = self.progress.stalled_for(recorder.finished_run_calls(), Instant::now());
                 let hangs = recorder.in_flight().is_some_and(|flight| phase_record::call_age(flight) > cap);
                 hangs || stalled > cap.max(IDLE_BETWEEN_CALLS_TIMEOUT)
             }

@@ -1,5 +1,7 @@
 //! Tests of samples: merging into time steps, retention and export.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use longhaul_model::time::{DAY, HOUR};
@@ -96,6 +98,17 @@ fn late_samples_are_merged_into_their_step() {
         let all = reader.probe_steps(&filter(step, NOON)).unwrap();
         assert_eq!((all.len(), all[0].latency.count()), (1, 7), "{step:?}");
     }
+}
+
+#[test]
+fn stored_samples_are_no_error_if_no_page_can_be_released() {
+    let db = TestDb::new();
+    drop(db.writer());
+    // The number of free pages (sqlite.org/fileformat.html, 1.3.8): a wrong one keeps SQLite from releasing any.
+    let file = OpenOptions::new().write(true).open(db.path()).unwrap();
+    file.write_all_at(&u32::MAX.to_be_bytes(), 36).unwrap();
+    db.writer().add_samples(Samples { machine: vec![machine(NOON)], ..samples(NOON) }).unwrap();
+    assert_eq!(db.reader().machine_steps(&filter(Resolution::Hour, NOON)).unwrap(), [machine(NOON)]);
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn level(alpha: f64) -> String {
     decimal((1.0 - alpha) * 100.0, decimals.max(1))
 }
 
-/// Number of days from which a drift is told. The autocorrelation of fewer days is mostly its correction.
+/// Number of days needed before drift is reported. The autocorrelation of fewer days is mostly its correction.
 const MIN_DAYS_OF_DRIFT: usize = 7;
 
 /// Returns the autocorrelation of a ratio that drifts from day to day; `None` if it does not, or if there are too few days to
@@ -148,7 +148,7 @@ pub fn weekly_minutes(pair: &PairSummary, minutes: &WeeklyMinutes) -> String {
     let (value, low, high) = (minutes.value, minutes.low, minutes.high);
     let plain = |value: f64| decimal(value, 1);
     let usage = match minutes.counted_days {
-        Some(days) => counted_usage(days).replacen('f', "F", 1),
+        Some(days) => capitalized(&counted_usage(days)),
         None => "For your usage profile".to_owned(),
     };
     let costs = |more: &TargetName, less: &TargetName, (value, low, high): (f64, f64, f64)| {

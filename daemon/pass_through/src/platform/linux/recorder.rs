@@ -15,7 +15,7 @@ use super::tree::NameIn;
 use super::work::{Work, on_path};
 use crate::Receiver;
 
-/// Time after which a look-up or a `flush` is not connected to a later request.
+/// Time after the end of a look-up or a `flush` from which it is not connected to a later request.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Beginning of a request, with a number that makes it unique.
@@ -47,6 +47,8 @@ struct Operation {
 /// Look-ups of a thread so far.
 struct Walk {
     began: Beginning,
+    /// End of the last look-up, since the start of the recorder.
+    ended: Duration,
     took: Duration,
     name: NameIn,
     end: WalkEnd,
@@ -62,6 +64,8 @@ enum WalkEnd {
 
 struct Closing {
     began: Beginning,
+    /// End of the `flush`, since the start of the recorder.
+    ended: Duration,
     took: Duration,
     thread: u32,
 }
@@ -171,15 +175,16 @@ impl Request<'_> {
                 state.end_walk(self.thread, walk);
             }
         }
-        state.walks.insert(self.thread, Walk { began: self.began, took, name, end });
+        state.walks.insert(self.thread, Walk { began: self.began, ended: now, took, name, end });
         self.is_held = true;
     }
 
     /// Ends a `flush` of a handle.
     pub fn flushed(mut self, handle: u64) {
-        let took = self.recorder.start.elapsed().saturating_sub(self.began.0);
+        let now = self.recorder.start.elapsed();
         let mut state = self.recorder.state.lock();
-        let closing = Closing { began: self.began, took, thread: self.thread };
+        let took = now.saturating_sub(self.began.0);
+        let closing = Closing { began: self.began, ended: now, took, thread: self.thread };
         if let Some(earlier) = state.closings.insert(handle, closing) {
             state.open.remove(&earlier.began);
         }
@@ -244,9 +249,10 @@ impl State {
     }
 
     fn expire(&mut self, now: Duration) {
-        let is_old = |began: &Beginning| now.saturating_sub(began.0) > PATIENCE;
+        // Since the end: a `flush` alone may write for seconds.
+        let is_old = |ended: Duration| now.saturating_sub(ended) > PATIENCE;
         let old: Vec<u32> =
-            self.walks.iter().filter(|(_, walk)| is_old(&walk.began)).map(|(thread, _)| *thread).collect();
+            self.walks.iter().filter(|(_, walk)| is_old(walk.ended)).map(|(thread, _)| *thread).collect();
         for thread in old {
             if let Some(walk) = self.walks.remove(&thread) {
                 self.end_walk(thread, walk);
@@ -254,7 +260,7 @@ impl State {
         }
         let open = &mut self.open;
         self.closings.retain(|_, closing| {
-            let is_kept = !is_old(&closing.began);
+            let is_kept = !is_old(closing.ended);
             if !is_kept {
                 open.remove(&closing.began);
             }
@@ -365,5 +371,47 @@ mod tests {
         recorder.begin(0).released(3);
         recorder.finish();
         assert_eq!(*log.lock(), ["1: close 3", "1: look at /9"]);
+    }
+
+    /// Longer than the time for which a recorder waits for a later request.
+    const SLOW: Duration = Duration::from_secs(2);
+
+    /// Returns a recorder that has existed for two seconds, and the durations of its operations.
+    fn recorder_of_durations() -> (Recorder, Arc<Mutex<Vec<Duration>>>) {
+        let durations: Arc<Mutex<Vec<Duration>>> = Arc::default();
+        let told = Arc::clone(&durations);
+        let mut recorder =
+            Recorder::new(Box::new(move |event: &TraceEvent<'_>| told.lock().extend(event.time.took)));
+        recorder.start -= SLOW;
+        (recorder, durations)
+    }
+
+    /// Begins a request at the start of the recorder.
+    fn begin_at_start(recorder: &Recorder, thread: u32) -> Request<'_> {
+        let mut request = recorder.begin(thread);
+        let mut state = recorder.state.lock();
+        state.open.remove(&request.began);
+        request.began.0 = Duration::ZERO;
+        state.open.insert(request.began);
+        drop(state);
+        request
+    }
+
+    #[test]
+    fn close_includes_a_flush_of_two_seconds() {
+        let (recorder, durations) = recorder_of_durations();
+        begin_at_start(&recorder, 1).flushed(3);
+        recorder.begin(0).released(3);
+        let durations = durations.lock();
+        assert!(durations.len() == 1 && durations[0] >= SLOW, "{durations:?}");
+    }
+
+    #[test]
+    fn operation_includes_a_look_up_of_two_seconds() {
+        let (recorder, durations) = recorder_of_durations();
+        begin_at_start(&recorder, 1).found(name(1, "a"), 7);
+        look(&recorder, 1, 7);
+        let durations = durations.lock();
+        assert!(durations.len() == 1 && durations[0] >= SLOW, "{durations:?}");
     }
 }
