@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use longhaul_launchd::shell_quote;
 use longhaul_measure::platform;
-use longhaul_measure::sandbox::{CleanMode, CleanReport, FOLDER_PREFIX};
+use longhaul_measure::sandbox::{CleanMode, CleanReport, FOLDER_PREFIX, MAX_FOREIGN_LISTED};
 use longhaul_measure::worker::FailureReport;
 use longhaul_model::Target;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
@@ -117,7 +117,7 @@ pub fn print_report(report: &CleanReport, target: &Target, verb: &str) {
     for path in &report.foreign {
         crate::output::println!("stays: {} (not created by longhaul)", path.display());
     }
-    let unlisted = report.foreign_count.saturating_sub(report.foreign.len() as u64);
+    let unlisted = report.foreign_count.saturating_sub(MAX_FOREIGN_LISTED as u64);
     if unlisted > 0 {
         crate::output::println!("stays: {unlisted} more (not created by longhaul)");
     }

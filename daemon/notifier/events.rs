@@ -1,6 +1,8 @@
 //! Collects what has happened, and stores it in the queue.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
@@ -18,14 +20,25 @@ use longhaul_view::screens::notifications::{NotificationContext, notification};
 
 use super::messages::current_summary;
 
+/// Time after which results that could not be read are read again, if no round ends before. Reading a long history takes
+/// seconds.
+const RETRY_INTERVAL: Duration = Duration::from_mins(10);
+
 /// Events that are not stored yet, and the state of what was reported.
 pub struct EventCollector {
     tracker: Tracker,
     state: BTreeMap<String, String>,
     batch: NotificationBatch,
-    /// Number of the last round whose results were observed. `None`: there was no round.
+    /// `None`: the results were not observed yet.
+    last_observation: Option<Observation>,
+}
+
+/// An attempt to observe the results.
+struct Observation {
+    /// Number of the last round then. `None`: there was none.
     last_round: Option<i64>,
-    has_observed_results: bool,
+    /// Time from which it is repeated, because it failed. `None`: it did not fail.
+    retry_at: Option<Instant>,
 }
 
 impl EventCollector {
@@ -36,8 +49,7 @@ impl EventCollector {
             tracker: Tracker::restored(&state),
             state,
             batch: NotificationBatch::default(),
-            last_round: None,
-            has_observed_results: false,
+            last_observation: None,
         })
     }
 
@@ -48,17 +60,28 @@ impl EventCollector {
     }
 
     /// Returns whether a round has ended since the results were observed, or they were not observed yet.
-    pub fn has_new_round(&self, status: &Status) -> bool {
-        !self.has_observed_results || self.last_round != last_round(status)
+    pub fn are_results_due(&self, status: &Status) -> bool {
+        let is_current = |last: &Observation| {
+            last.last_round == last_round(status) && last.retry_at.is_none_or(|at| Instant::now() < at)
+        };
+        !self.last_observation.as_ref().is_some_and(is_current)
     }
 
-    /// Records that the results were observed up to the last round.
-    pub fn mark_round_observed(&mut self, status: &Status) {
-        (self.has_observed_results, self.last_round) = (true, last_round(status));
+    /// Observes the results and the disks. After an error some of them are missing, until a round has ended or ten minutes have
+    /// passed.
+    pub fn observe_results(
+        &mut self,
+        status: &Status,
+        database: &Path,
+        config: &Config,
+    ) -> longhaul_store::Result<()> {
+        let result = Reader::open(database).and_then(|reader| self.observe_stored(&reader, config));
+        let retry_at = result.is_err().then(|| Instant::now() + RETRY_INTERVAL);
+        self.last_observation = Some(Observation { last_round: last_round(status), retry_at });
+        result
     }
 
-    /// Observes the results and the disks. After an error, some of them may be missing.
-    pub fn observe_results(&mut self, reader: &Reader, config: &Config) -> longhaul_store::Result<()> {
+    fn observe_stored(&mut self, reader: &Reader, config: &Config) -> longhaul_store::Result<()> {
         let weekly = current_summary(reader, config)?;
         let found = result_events(&weekly, &self.state, platform::wall_clock());
         self.add(found, Some(&weekly));

@@ -112,15 +112,16 @@ impl NotifierThread {
         let Some(events) = &mut self.events else { return Ok(()) };
         events.observe_status(status, &self.config.notify.rules);
         let Some(_permit) = self.deps.handle.export_pause.try_acquire() else { return Ok(()) };
-        if events.has_new_round(status) {
-            events.observe_results(&Reader::open(&self.deps.database)?, &self.config)?;
-            events.mark_round_observed(status);
-        }
+        // Results that cannot be read must not hold back what the status shows.
+        let observed = match events.are_results_due(status) {
+            true => events.observe_results(status, &self.deps.database, &self.config),
+            false => Ok(()),
+        };
         events.observe_calendar(&self.config.notify.rules, &Zoned::now());
         if events.store(&writer, &self.config.notify.channels)? {
             self.channels.iter_mut().for_each(Channel::expect_more);
         }
-        Ok(())
+        observed
     }
 
     /// Sends what waits for a channel, as one message, if that is due.
@@ -175,8 +176,10 @@ impl NotifierThread {
 mod tests {
     use std::path::Path;
 
+    use jiff::civil::Weekday;
     use longhaul_notify::ChannelConfig;
     use longhaul_service::handle::ServiceHandle;
+    use longhaul_service::notifications::DigestTime;
     use longhaul_service::status::{DatabaseStatus, LastRound};
     use longhaul_store::{RoundStatus, SharedWriter, Store, Writer};
 
@@ -199,23 +202,27 @@ mod tests {
     }
 
     #[test]
-    fn results_are_observed_again_after_a_read_error() {
+    fn unreadable_results_are_read_again_and_hold_nothing_back() {
         let folder = tempfile::tempdir().unwrap();
         let (mut thread, _writer) = notifier(folder.path());
         let status = thread.deps.handle.status().unwrap();
+        let after_round = |number: i64| {
+            let ended_us = platform::wall_clock();
+            let last_round = Some(LastRound { number, status: RoundStatus::Ok, reason: None, ended_us });
+            Status { last_round, ..status.clone() }
+        };
+        let are_results_due = |thread: &NotifierThread, status: &Status| {
+            thread.events.as_ref().unwrap().are_results_due(status)
+        };
         thread.collect(&status).unwrap();
-        let has_new_round =
-            |thread: &NotifierThread, status: &Status| thread.events.as_ref().unwrap().has_new_round(status);
-        assert!(!has_new_round(&thread, &status), "the results were observed");
-        let round =
-            LastRound { number: 1, status: RoundStatus::Ok, reason: None, ended_us: platform::wall_clock() };
-        let after_a_round = Status { last_round: Some(round), ..status };
+        assert_eq!([&status, &after_round(1)].map(|status| are_results_due(&thread, status)), [false, true]);
         let database = std::mem::replace(&mut thread.deps.database, folder.path().join("missing"));
-        thread.collect(&after_a_round).unwrap_err();
-        assert!(has_new_round(&thread, &after_a_round), "the results were not observed");
-        thread.deps.database = database;
-        thread.collect(&after_a_round).unwrap();
-        assert!(!has_new_round(&thread, &after_a_round));
+        thread.config.notify.rules.digest = Some(DigestTime { weekday: Weekday::Monday, minute: 0 });
+        thread.collect(&after_round(1)).unwrap_err();
+        assert!(!are_results_due(&thread, &after_round(1)), "a long history is not read every few seconds");
+        assert!(are_results_due(&thread, &after_round(2)));
+        let state = Reader::open(&database).unwrap().notification_state().unwrap();
+        assert!(!state.is_empty(), "the state of the digest is stored");
     }
 
     #[test]

@@ -81,34 +81,34 @@ fn find_pair<'w>(weekly: &'w WeeklySummary, wanted: &PairArg) -> anyhow::Result<
 /// Parses the argument of `--at`, a date or a kind of event, and returns the day of the date or of the latest such
 /// event.
 fn parse_moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
-    if let Ok(date) = at.parse::<Date>() {
-        return Ok((day_within(history, date)?, date.to_string()));
-    }
-    let offset = history.rounds.last().map_or(0, |round| round.utc_offset_seconds);
-    let found = history.events.iter().rev().find(|event| event.kind == at);
-    let found = found.map(|event| event.at_us.local_day(offset));
-    found.map(|day| (day, format!("{at} on {}", date_of_day(day)))).ok_or_else(|| {
-        let mut kinds: Vec<&str> = history.events.iter().map(|event| event.kind.as_str()).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let kinds = if kinds.is_empty() { "none so far".to_owned() } else { kinds.join(", ") };
-        UsageError(format!("`{at}` is neither a date nor a kind of recorded event; recorded kinds: {kinds}"))
-            .into()
-    })
-}
-
-/// Returns the day of a date, if there are rounds before and after it.
-fn day_within(history: &History, date: Date) -> anyhow::Result<i64> {
-    let day = days_since_epoch(date);
+    let (day, what) = match at.parse::<Date>() {
+        Ok(date) => (days_since_epoch(date), date.to_string()),
+        Err(_) => latest_event(history, at)?,
+    };
     let days = || history.rounds.iter().map(RoundRecord::day);
     match (days().min(), days().max()) {
         (Some(first), Some(last)) if day <= first || day >= last => {
             let (first, last) = (date_of_day(first), date_of_day(last));
-            Err(UsageError(format!(
-                "{date} is not between the first round ({first}) and the last one ({last})"
-            ))
-            .into())
+            let why = format!("{what} has no rounds on both sides: there are rounds from {first} to {last}");
+            Err(UsageError(why).into())
         }
-        _ => Ok(day),
+        _ => Ok((day, what)),
     }
+}
+
+/// Returns the day of the latest event of a kind, and the event as text.
+fn latest_event(history: &History, kind: &str) -> anyhow::Result<(i64, String)> {
+    let offset = history.rounds.last().map_or(0, |round| round.utc_offset_seconds);
+    let found = history.events.iter().rev().find(|event| event.kind == kind);
+    let found = found.map(|event| event.at_us.local_day(offset));
+    found.map(|day| (day, format!("{kind} on {}", date_of_day(day)))).ok_or_else(|| {
+        let mut kinds: Vec<&str> = history.events.iter().map(|event| event.kind.as_str()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let kinds = if kinds.is_empty() { "none so far".to_owned() } else { kinds.join(", ") };
+        UsageError(format!(
+            "`{kind}` is neither a date nor a kind of recorded event; recorded kinds: {kinds}"
+        ))
+        .into()
+    })
 }

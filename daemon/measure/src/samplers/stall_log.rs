@@ -116,6 +116,8 @@ impl StallLog {
                 let entry = self.entry_for(target, &interval);
                 entry.add_interval(&interval);
                 (entry.is_failing, entry.has_call_in_flight) = (true, false);
+                // It goes on, although it may have ended while the probe was off.
+                entry.stall.ended_us = None;
             }
             None if slot.call_ns.is_some() => self.record_success(target, until),
             None => {}

@@ -32,7 +32,8 @@ pub enum CleanMode {
 pub struct CleanReport {
     /// Removed folders of the sandbox: name, number of files, and bytes of the files.
     pub folders: Vec<(String, u64, u64)>,
-    /// Paths of files that longhaul did not create, at most [`MAX_FOREIGN_LISTED`]. They are not removed.
+    /// Paths of files that longhaul did not create, at most [`MAX_FOREIGN_LISTED`] in the sandbox and as many on the local disk.
+    /// They are not removed.
     pub foreign: Vec<PathBuf>,
     /// Number of files in the sandbox that longhaul did not create; 0 from a worker of a version that did not count them.
     #[serde(default)]

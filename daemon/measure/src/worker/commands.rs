@@ -176,8 +176,7 @@ impl Worker {
         };
         let mut report = sandbox.clean(mode, &context, &|folder, path| self.owns(folder, path))?;
         if mode == CleanMode::Remove {
-            report.foreign.extend(remove_local(&self.setup.local)?);
-            report.foreign.truncate(MAX_FOREIGN_LISTED);
+            report.foreign.extend(remove_local(&self.setup.local)?.into_iter().take(MAX_FOREIGN_LISTED));
         }
         Ok(Some(report))
     }

@@ -113,14 +113,19 @@ impl Sampler {
         self.self_traffic.set_recorder(target, recorder);
     }
 
-    /// Forgets targets that are no longer configured. Their stalls end with what was last observed of them.
+    /// Forgets targets that are no longer configured.
     pub fn forget_removed(&mut self, configured: &[Target]) {
-        let is_configured = |name: &TargetName| configured.iter().any(|target| target.name == *name);
-        self.self_traffic.retain(is_configured);
-        self.stall_log.end_removed(is_configured);
-        self.latency_baselines.retain(is_configured);
-        self.last_used_ns.retain(|target, _| is_configured(target));
-        self.probe_errors.retain(|target, _| is_configured(target));
+        self.self_traffic.retain(|name| configured.iter().any(|target| target.name == *name));
+        self.keep_only(configured);
+    }
+
+    /// Forgets what was observed of all targets but these. Their stalls end with what was observed last.
+    pub fn keep_only(&mut self, kept: &[Target]) {
+        let is_kept = |name: &TargetName| kept.iter().any(|target| target.name == *name);
+        self.stall_log.end_removed(is_kept);
+        self.latency_baselines.retain(is_kept);
+        self.last_used_ns.retain(|target, _| is_kept(target));
+        self.probe_errors.retain(|target, _| is_kept(target));
     }
 
     /// Ends the failures of a target whose probe sends no requests now, because no answer can end them.

@@ -103,10 +103,20 @@ impl Admission {
         self.pause = pause;
     }
 
-    /// Changes the pause. Returns the event that records the change. `None`: nothing has changed. The end of a
-    /// pause also ends the safe mode.
+    /// Changes the pause for the user. Returns the event that records the change. `None`: nothing has changed. The end
+    /// of a pause also ends the safe mode.
     pub(super) fn set_pause(&mut self, pause: Pause, now: &ClockReading) -> Option<Event> {
         self.is_safe_mode &= pause != Pause::Off;
+        self.change_pause(pause, now)
+    }
+
+    /// Ends a pause whose time has passed. A safe mode stays: only the user ends it. Returns the event that records the end.
+    pub(super) fn end_expired_pause(&mut self, now: &ClockReading) -> Option<Event> {
+        let is_over = matches!(self.pause, Pause::Until(until) if until <= now.wall);
+        if is_over { self.change_pause(Pause::Off, now) } else { None }
+    }
+
+    fn change_pause(&mut self, pause: Pause, now: &ClockReading) -> Option<Event> {
         if pause == self.pause {
             return None;
         }
@@ -117,15 +127,6 @@ impl Admission {
             Pause::Until(until) => ("pause", json!({ "until_us": until })),
         };
         Some(Event { target: None, kind: kind.to_owned(), detail, at_us: now.wall })
-    }
-
-    /// Ends a pause whose time has passed. A safe mode stays: only the user ends it. Returns the event that records the end.
-    pub(super) fn end_expired_pause(&mut self, now: &ClockReading) -> Option<Event> {
-        let is_over = matches!(self.pause, Pause::Until(until) if until <= now.wall);
-        let is_safe_mode = self.is_safe_mode;
-        let event = if is_over { self.set_pause(Pause::Off, now) } else { None };
-        self.is_safe_mode = is_safe_mode;
-        event
     }
 
     /// Returns whether scheduled rounds and the probe pause, or the service is in safe mode.

@@ -24,9 +24,9 @@ use crate::worker::end_workers;
 const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
 /// Time that workers may take to send their last samples when the service stops.
 const FINAL_SAMPLES_TIMEOUT: Duration = Duration::from_millis(500);
-/// Maximum number of callers of `longhaul doctor` that wait for the end of a task: half of the threads that the web server has for
-/// them and for its pages.
-const MAX_DOCTOR_CALLERS: usize = 8;
+/// Maximum number of callers of `longhaul doctor` that wait for the end of a task. As many may wait for an examination in
+/// progress; together they are half of the threads that the web server has for them and for its pages.
+const MAX_DOCTOR_CALLERS: usize = 4;
 
 impl Service {
     /// Runs until a stop command arrives or another version takes over. Returns the reason of the exit.

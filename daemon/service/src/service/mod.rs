@@ -249,8 +249,8 @@ impl Service {
             self.scheduler.set_interval(&self.clock.now(), config.schedule.interval_seconds());
         }
         if config.targets != self.config.targets {
-            // A changed path is no change of a mount, but its mount may have other facts.
-            self.sampling.expire_facts();
+            let kept = config.targets.iter().filter(|target| self.config.targets.contains(target));
+            self.sampling.keep_only(&kept.cloned().collect::<Vec<_>>());
         }
         self.report_other_database(&config);
         self.config = config;

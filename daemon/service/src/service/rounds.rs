@@ -14,7 +14,7 @@ use crate::clock::ClockReading;
 use crate::command::Command;
 use crate::event::RoundEnd;
 use crate::round::{RoundError, RoundTasks, close_open_rounds};
-use crate::schedule::skip::SkipReason;
+use crate::schedule::skip::{OTHER_LINK, SkipReason};
 use crate::schedule::{Slot, baseline_interval};
 use crate::worker::Interruption;
 
@@ -89,8 +89,10 @@ impl Service {
             first_scheduled: self.scheduler.first_scheduled(),
         };
         let chosen = self.admission.admit_scheduled(&facts, now, snapshot);
-        let event = self.admission.adopt_link(self.config.schedule.rounds_per_day, snapshot, now);
-        self.record(event);
+        if chosen.as_ref().is_err_and(|reason| reason.code == OTHER_LINK) {
+            let event = self.admission.adopt_link(self.config.schedule.rounds_per_day, snapshot, now);
+            self.record(event);
+        }
         chosen
     }
 

@@ -242,6 +242,13 @@ impl Sampling {
         self.mounted_targets(view).into_iter().filter_map(|(_, mount)| mount.server).collect()
     }
 
+    /// Forgets what was observed of all targets but these: a target with another path is another place. All facts are stored again.
+    pub(super) fn keep_only(&mut self, kept: &[Target]) {
+        self.sampler.keep_only(kept);
+        self.servers.retain(|name, _| kept.iter().any(|target| target.name == *name));
+        self.expire_facts();
+    }
+
     /// Expires all facts after a mount change, so that they are stored again.
     pub(super) fn expire_facts(&mut self) {
         self.last_facts_ns = None;

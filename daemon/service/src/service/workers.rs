@@ -77,27 +77,31 @@ impl Workers {
     /// Returns an event for each target that started to hang, and for each hung target that recovered. A target with
     /// another path has recovered, although the worker of its old path may still be stuck.
     pub(super) fn update_hung(&mut self, now: Timestamp) -> Vec<Event> {
-        let (mut hung, mut events) = (vec![], vec![]);
         let configured: Vec<TargetName> =
             self.current.iter().map(|worker| worker.target().name.clone()).collect();
         let removed = self.removed.iter_mut().filter(|worker| !configured.contains(&worker.target().name));
+        let statuses: Vec<(TargetName, WorkerStatus)> = self
+            .current
+            .iter_mut()
+            .chain(removed)
+            .map(|worker| (worker.target().name.clone(), worker.status()))
+            .collect();
+        let (mut hung, mut events) = (vec![], vec![]);
         let mut add = |target: TargetName, kind: &str, detail: Value| {
             events.push(Event { target: Some(target), kind: kind.to_owned(), detail, at_us: now });
         };
-        for worker in self.current.iter_mut().chain(removed) {
-            let name = worker.target().name.clone();
-            let was_hung = self.hung.contains(&name);
-            match worker.status() {
-                WorkerStatus::Stuck { operation, for_seconds } => {
-                    let operation = operation.map(|operation| operation.to_string());
-                    if !was_hung {
-                        add(name.clone(), "hang", json!({ "operation": operation, "seconds": for_seconds }));
-                    }
-                    hung.push(name);
-                }
-                WorkerStatus::Available if was_hung => add(name, "recovered", json!({})),
-                WorkerStatus::Available => {}
+        for (name, status) in &statuses {
+            let WorkerStatus::Stuck { operation, for_seconds } = status else { continue };
+            if !self.hung.contains(name) && !hung.contains(name) {
+                let operation = operation.map(|operation| operation.to_string());
+                add(name.clone(), "hang", json!({ "operation": operation, "seconds": for_seconds }));
             }
+            hung.push(name.clone());
+        }
+        // Only once no worker of the name is stuck: a path that was corrected twice has left two of them.
+        let is_known = |name: &TargetName| statuses.iter().any(|(known, _)| known == name);
+        for name in self.hung.drain(..).filter(|name| is_known(name) && !hung.contains(name)) {
+            add(name, "recovered", json!({}));
         }
         self.hung = hung;
         self.removed.retain_mut(Worker::is_stuck);
@@ -279,7 +283,7 @@ mod tests {
                 let is_started = workers.current[0].ensure_started().is_ok();
                 is_started && std::fs::read_to_string(&setup).is_ok_and(|text| text.contains(&expected))
             };
-            assert!((0..500).any(has_setup), "{expected}");
+            assert!((0..6_000).any(has_setup), "{expected}");
         }
         let worker = &mut workers.current[0];
         worker.set_probing(ProbeMode::On);

@@ -120,6 +120,17 @@ fn failures_are_one_stall_until_the_first_success() {
 }
 
 #[test]
+fn failures_that_go_on_after_their_end_are_ongoing_again() {
+    let mut log = StallLog::default();
+    log.record_probe(&smb(), &slot(100, Some("ESTALE")));
+    log.end_failures(&smb(), at(120));
+    assert!(updates(&mut log, at(120))[0].ended_us.is_some());
+    // Reported late.
+    log.record_probe(&smb(), &slot(105, Some("ESTALE")));
+    assert_eq!(updates(&mut log, at(121)).iter().map(|stall| stall.ended_us).collect::<Vec<_>>(), [None]);
+}
+
+#[test]
 fn permission_and_missing_file_errors_are_no_stalls() {
     let mut log = StallLog::default();
     ["EACCES", "ENOENT", "EROFS"].iter().for_each(|error| log.record_probe(&smb(), &slot(1, Some(error))));

@@ -23,6 +23,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fuser::{BackgroundSession, Config, FopenFlags, MountOption, SessionACL};
 use longhaul_model::Mount;
@@ -57,7 +58,12 @@ impl PassThrough {
     /// Unmounts it, and hands over the operations that still wait. If programs use it, it is detached. A share that does not
     /// answer is not waited for.
     pub fn end(self) -> End {
-        let end = unmount::unmount(&self.place.mount_point);
+        self.end_within(unmount::GRACE)
+    }
+
+    /// As [`Self::end`], if programs may use it for this long.
+    fn end_within(self, grace: Duration) -> End {
+        let end = unmount::unmount(&self.place.mount_point, grace);
         self.recorder.finish();
         if self.was_created && end != End::StillMounted {
             // Not empty only if someone wrote into it meanwhile; then it stays.

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_model::{Mount, Protocol};
 use longhaul_recording::{TraceAction, TraceEvent};
@@ -213,7 +214,8 @@ fn many_threads_are_answered_at_once() {
 fn program_that_is_about_to_end_does_not_keep_the_mount() {
     let mut mounted = Mounted::new();
     let mut user = Command::new("sleep").arg("0.3").current_dir(&mounted.place.mount_point).spawn().unwrap();
-    assert_eq!(mounted.session.take().unwrap().end(), End::Unmounted);
+    // Longer than the usual grace, because a busy machine ends the program late.
+    assert_eq!(mounted.session.take().unwrap().end_within(Duration::from_mins(1)), End::Unmounted);
     user.wait().unwrap();
 }
 

@@ -12,14 +12,13 @@ use crate::End;
 
 /// Time in which programs may still close their files before the file system is detached. It is for programs that are
 /// about to end, and for child processes, which have copies of their parent's handles until they start a program.
-const GRACE: Duration = Duration::from_secs(1);
+pub const GRACE: Duration = Duration::from_secs(1);
 /// Time between two attempts to unmount.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Unmounts a file system. If it is still in use after a second, it is detached: it vanishes now, and ends with its
-/// last user.
-pub fn unmount(mount_point: &Path) -> End {
-    if is_unmounted_in_time(mount_point) {
+/// Unmounts a file system. If it is still in use after `grace`, it is detached: it vanishes, and ends with its last user.
+pub fn unmount(mount_point: &Path, grace: Duration) -> End {
+    if is_unmounted_within(grace, mount_point) {
         return End::Unmounted;
     }
     let users = programs::using(mount_point);
@@ -30,8 +29,8 @@ pub fn unmount(mount_point: &Path) -> End {
     }
 }
 
-fn is_unmounted_in_time(mount_point: &Path) -> bool {
-    let until = Instant::now() + GRACE;
+fn is_unmounted_within(grace: Duration, mount_point: &Path) -> bool {
+    let until = Instant::now() + grace;
     loop {
         match try_unmount(mount_point, Unmounting::Unused) {
             Ok(()) => return true,
