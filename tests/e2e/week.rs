@@ -108,6 +108,7 @@ fn exit_code_says_if_everything_is_decided() {
     Weeks::of_two_shares(&place.database()).add_days(0..6, &faster_smb);
     assert!(place.longhaul("report").expect(0).out.contains("Whether it stays like that is not decided"));
     place.longhaul("report --exit-code").expect(5);
+    place.longhaul("report --exit-code --format png --output").arg(place.path("card.png")).expect(5);
 }
 
 #[test]

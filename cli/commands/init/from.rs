@@ -73,7 +73,8 @@ fn print_differences(before: Option<&str>, text: &str) {
             crate::output::println!("The settings stay the same; comments or layout differ.");
         }
         Ok(lines) => {
-            crate::output::println!("Changes to the existing configuration:");
+            let heading = before.map_or("Settings:", |_| "Changes to the existing configuration:");
+            crate::output::println!("{heading}");
             lines.iter().for_each(|line| crate::output::println!("{line}"));
         }
         Err(_) => {

@@ -30,8 +30,9 @@ pub fn record_program(
     let mut importer = StraceImporter::new(Some(current.as_os_str().as_encoded_bytes()));
     let Traced { status, read } =
         trace(program, |pipe| scrub(&mut importer, &mut BufReader::new(pipe), folder))?;
-    let scrubber = read.context("read the trace of the program")?;
-    let stored = place.store(&scrubber.finish(Source::Strace, folder.protocol.clone()), folder);
+    let stored = read
+        .context("read the trace of the program")
+        .and_then(|scrubber| place.store(&scrubber.finish(Source::Strace, folder.protocol.clone()), folder));
     match (exit_code(status), stored) {
         (0, stored) => stored.map(|()| OK),
         (code, Ok(())) => Ok(ExitCode::from(code)),

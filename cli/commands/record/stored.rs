@@ -135,10 +135,16 @@ fn print_cost(shared: &GlobalArgs, recording: &Recording) -> anyhow::Result<()> 
 /// Removes a recording. One that rounds replay is no longer replayed.
 pub fn delete(shared: &GlobalArgs, name: &RecordingName) -> anyhow::Result<ExitCode> {
     let recordings = recordings(shared)?;
+    let is_replayed = || Ok::<bool, anyhow::Error>(paths::load_config(shared)?.replay.as_ref() == Some(name));
+    // Before the file: a round could not replay a recording that is gone.
+    if is_replayed()? {
+        choose(shared, None)?;
+    }
+    if is_replayed()? {
+        let why = format!("{name} was not removed: the administrator's configuration makes rounds replay it");
+        return Err(errors::UsageError(why).into());
+    }
     recordings.delete(name)?;
     crate::output::println!("Removed: {}", recordings.path(name).display());
-    if paths::load_config(shared)?.replay.as_ref() == Some(name) {
-        return choose(shared, None);
-    }
     Ok(exit::OK)
 }

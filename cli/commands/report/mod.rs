@@ -40,20 +40,22 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
     let text = match format {
         ReportFormat::Png => {
             picture::write(arguments.output.as_deref(), &longhaul_view::share_card(&weekly))?;
-            return Ok(exit_code(&weekly));
+            None
         }
-        ReportFormat::Text => text(shared, arguments, &weekly)?,
-        ReportFormat::Md => markdown(&weekly),
+        ReportFormat::Text => Some(text(shared, arguments, &weekly)?),
+        ReportFormat::Md => Some(markdown(&weekly)),
         ReportFormat::Html => {
             let environment = environment(shared, arguments, &input)?;
-            html(&weekly, &environment)
+            Some(html(&weekly, &environment))
         }
         ReportFormat::Json => {
             let caching = &load_caching(shared, arguments)?;
-            serde_json::to_string_pretty(&WeekJson { weekly: &weekly, caching })? + "\n"
+            Some(serde_json::to_string_pretty(&WeekJson { weekly: &weekly, caching })? + "\n")
         }
     };
-    print_or_write(arguments.output.as_deref(), &text)?;
+    if let Some(text) = text {
+        print_or_write(arguments.output.as_deref(), &text)?;
+    }
     Ok(if arguments.exit_code { decision_exit_code(&weekly) } else { exit_code(&weekly) })
 }
 

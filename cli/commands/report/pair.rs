@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use jiff::civil::Date;
-use longhaul_analysis::summary::{PairSummary, WeeklySummary, before_after, date_of_day};
+use longhaul_analysis::summary::{PairSummary, WeeklySummary, before_after, date_of_day, event_day};
 use longhaul_model::{History, Role, RoundRecord};
 use longhaul_view::json::PairJson;
 use longhaul_view::render;
@@ -98,9 +98,8 @@ fn parse_moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
 
 /// Returns the day of the latest event of a kind, and the event as text.
 fn latest_event(history: &History, kind: &str) -> anyhow::Result<(i64, String)> {
-    let offset = history.rounds.last().map_or(0, |round| round.utc_offset_seconds);
     let found = history.events.iter().rev().find(|event| event.kind == kind);
-    let found = found.map(|event| event.at_us.local_day(offset));
+    let found = found.map(|event| event_day(history, event));
     found.map(|day| (day, format!("{kind} on {}", date_of_day(day)))).ok_or_else(|| {
         let mut kinds: Vec<&str> = history.events.iter().map(|event| event.kind.as_str()).collect();
         kinds.sort_unstable();
@@ -111,4 +110,32 @@ fn latest_event(history: &History, kind: &str) -> anyhow::Result<(i64, String)> 
         ))
         .into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::{Event, Scale, Timestamp};
+
+    #[test]
+    fn event_before_a_change_of_the_clocks_keeps_its_day() {
+        let at = |day: i64, minute: i64| Timestamp::from_us((day * 1_440 + minute) * 60_000_000);
+        let round = |number, utc_offset_seconds| RoundRecord {
+            number,
+            started_us: at(100 + number, 0),
+            utc_offset_seconds,
+            scale: Scale::Quick,
+            status: None,
+            reason: None,
+        };
+        // 22:30 UTC: 00:30 of the next day in the summer.
+        let at_us = at(101, 22 * 60 + 30);
+        let detail = serde_json::Value::Null;
+        let history = History {
+            rounds: vec![round(1, 7_200), round(2, 3_600)],
+            events: vec![Event { target: None, kind: "os-update".to_owned(), detail, at_us }],
+            ..History::default()
+        };
+        assert_eq!(latest_event(&history, "os-update").unwrap().0, 102);
+    }
 }

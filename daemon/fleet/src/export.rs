@@ -90,11 +90,11 @@ impl<'a> Exporter<'a> {
         settings: &'a ExportSettings,
     ) -> Result<Self, Error> {
         let history = reader.history()?;
-        let (Some(first), Some(last)) = (history.runs.first(), history.runs.last()) else {
-            return Err(Error::Empty);
-        };
+        let last = history.runs.last().ok_or(Error::Empty)?;
         let machine_id = reader.machine_id()?.ok_or(Error::Empty)?;
-        let first_second = first.started.as_us().div_euclid(1_000_000);
+        // Not from the history, which leaves out replays of former recordings: the first run may become one.
+        let first_started = reader.first_run_started()?.ok_or(Error::Empty)?;
+        let first_second = first_started.as_us().div_euclid(1_000_000);
         let origin = Origin {
             source: format!("{machine_id}-{first_second:x}"),
             machine_id,

@@ -61,6 +61,16 @@ fn repeated_export_writes_nothing_and_changes_nothing() {
 }
 
 #[test]
+fn source_stays_the_same_after_another_recording_is_chosen() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[]), Fleet::new());
+    machine.add_replay(MONDAY, "photos");
+    let first = export(&machine.reader(), &fleet.collection(), &settings(1)).unwrap();
+    machine.add_replay(MONDAY + DAY, "mail");
+    let second = export(&machine.reader(), &fleet.collection(), &settings(2)).unwrap();
+    assert_eq!(second.source, first.source);
+}
+
+#[test]
 fn new_round_replaces_only_its_own_week() {
     let (machine, fleet) = (Machine::with_rounds_on(&[0, 8]), Fleet::new());
     export(&machine.reader(), &fleet.collection(), &settings(9)).unwrap();

@@ -111,7 +111,7 @@ impl Reader {
             SampleFilter { target: None, kind: None, step: Resolution::FiveMinutes, since: recent, until };
         Ok(StallRecords {
             stalls: self.stalls(since)?,
-            calls: self.all_calls(recent)?,
+            calls: self.all_calls(recent)?.into_iter().filter(|phase| phase.began < until).collect(),
             probes: self.probe_steps(&filter)?,
             traffic: self.traffic_steps(&filter)?,
             events: self.events(Some(since))?.into_iter().map(|stored| stored.event).collect(),

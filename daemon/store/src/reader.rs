@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_model::{History, Reread, Role, RoundStatus, Scale, Target, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
 
 use crate::epochs::Fingerprint;
 use crate::error::{Error, Fault, Result};
@@ -105,6 +105,18 @@ impl Reader {
         let query = format!("{} WHERE run.number = ?1", runs::RUNS_QUERY);
         self.in_snapshot("read a run", |cx| {
             Ok(query_all(cx, &query, [number], |row| runs::stored_run(cx, row))?.pop())
+        })
+    }
+
+    /// Returns the start of the first run. `None`: there is no run yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn first_run_started(&self) -> Result<Option<Timestamp>> {
+        let query = "SELECT started_us FROM run ORDER BY number LIMIT 1";
+        self.in_snapshot("read the start of the first run", |cx| {
+            Ok(cx.query_row(query, [], |row| row.get(0)).optional()?.map(Timestamp::from_us))
         })
     }
 

@@ -29,7 +29,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 impl Reader {
-    /// Returns the phases of the complete runs of the last `rounds` rounds that have metrics, in the order of the runs.
+    /// Returns the phases of the complete runs of the last `rounds` started rounds that have metrics, in the order of the runs.
     ///
     /// # Errors
     ///
@@ -121,7 +121,9 @@ fn phase_times_query() -> String {
     format!(
         "WITH newest AS (
             SELECT number, scale, CASE workload WHEN '{your_day}' THEN json_extract(facts, '$.recording') END AS recording
-            FROM run WHERE round > (SELECT coalesce(max(number), 0) FROM round) - ?1 AND outcome = 'ok' AND metrics IS NOT NULL
+            FROM run WHERE round >= (SELECT min(number) FROM
+                    (SELECT number FROM round WHERE status IS NOT 'skipped' ORDER BY number DESC LIMIT ?1))
+                AND outcome = 'ok' AND metrics IS NOT NULL
                 AND epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)),
         scaled AS (SELECT * FROM newest
             WHERE scale = (SELECT scale FROM newest GROUP BY scale ORDER BY count(*) DESC, max(number) DESC LIMIT 1))

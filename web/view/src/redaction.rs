@@ -216,17 +216,27 @@ pub fn version(text: &str) -> Option<&str> {
 /// Removes the id of the machine, and renames targets to the name of their protocol, unless their name says no more than that
 /// (`nfs4`, `smb-2`): any other name may be that of a person or a machine.
 pub fn with_neutral_names(mut history: History) -> History {
-    let mut taken: Vec<TargetName> = history.targets.iter().map(|target| target.name.clone()).collect();
-    for place in 0..history.targets.len() {
-        let old = history.targets[place].name.clone();
+    let mut taken = target_names(&history);
+    for old in taken.clone() {
         if !is_neutral(old.as_str()) {
             let new = neutral_name(&history, &old, &taken);
-            taken.push(new.clone());
-            rename(&mut history, place, &old, &new);
+            rename(&mut history, &old, &new);
+            taken.push(new);
         }
     }
     history.settings.machine = None;
     history
+}
+
+/// Returns the names of all targets. Events also name targets that were never measured.
+fn target_names(history: &History) -> Vec<TargetName> {
+    let mut names: Vec<TargetName> = history.targets.iter().map(|target| target.name.clone()).collect();
+    for name in history.events.iter().filter_map(|event| event.target.as_ref()) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
 }
 
 /// Returns whether a name has only words that longhaul itself uses, and numbers.
@@ -247,13 +257,33 @@ fn neutral_name(history: &History, old: &TargetName, taken: &[TargetName]) -> Ta
     free.next().unwrap_or_else(|| old.clone())
 }
 
-fn rename(history: &mut History, place: usize, old: &TargetName, new: &TargetName) {
-    history.targets[place].name = new.clone();
-    for epoch in history.epochs.iter_mut().filter(|epoch| epoch.target == *old) {
-        epoch.target = new.clone();
+/// Renames a target wherever a history names it. `new` is the name of no other target, so a renamed one is not renamed again.
+fn rename(history: &mut History, old: &TargetName, new: &TargetName) {
+    let names = history.targets.iter_mut().map(|target| &mut target.name);
+    let names = names.chain(history.epochs.iter_mut().map(|epoch| &mut epoch.target));
+    let names = names.chain(history.freshness.iter_mut().map(|day| &mut day.target));
+    let names = names.chain(history.events.iter_mut().filter_map(|event| event.target.as_mut()));
+    names.filter(|name| **name == *old).for_each(|name| *name = new.clone());
+    for reason in history.rounds.iter_mut().filter_map(|round| round.reason.as_mut()) {
+        *reason = rename_quoted(reason, old, new);
     }
-    for event in history.events.iter_mut().filter(|event| event.target.as_ref() == Some(old)) {
-        event.target = Some(new.clone());
+    for event in &mut history.events {
+        rename_in_detail(&mut event.detail, old, new);
+    }
+}
+
+/// Renames a target in a sentence. Sentences have names between backticks, which also tell `nas` from `nas2`.
+fn rename_quoted(text: &str, old: &TargetName, new: &TargetName) -> String {
+    text.replace(&format!("`{old}`"), &format!("`{new}`"))
+}
+
+fn rename_in_detail(detail: &mut Value, old: &TargetName, new: &TargetName) {
+    match detail {
+        Value::String(text) if text.as_str() == old.as_str() => *text = new.to_string(),
+        Value::String(text) => *text = rename_quoted(text, old, new),
+        Value::Array(items) => items.iter_mut().for_each(|item| rename_in_detail(item, old, new)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| rename_in_detail(value, old, new)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

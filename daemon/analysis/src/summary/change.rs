@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::events::event_day;
 use super::pairing::TargetPair;
 use super::verdict::MIN_VERDICT_DAYS;
 use super::window::AnalysisWindow;
@@ -115,13 +116,12 @@ pub(super) fn find_change(
 fn persistent_events<'h>(scope: &AnalysisWindow<'h>, pair: TargetPair) -> Vec<(i64, &'h Event)> {
     let names = [pair.a, pair.b].map(|place| &scope.history.targets[place].name);
     let concerns = |event: &Event| event.target.as_ref().is_none_or(|target| names.contains(&target));
-    let offset = scope.history.rounds.last().map_or(0, |round| round.utc_offset_seconds);
     let mut events: Vec<(i64, &Event)> = scope
         .history
         .events
         .iter()
         .filter(|event| concerns(event) && !TRANSIENT_EVENTS.contains(&event.kind.as_str()))
-        .map(|event| (event.at_us.local_day(offset), event))
+        .map(|event| (event_day(scope.history, event), event))
         .filter(|(day, _)| *day <= scope.last_day)
         .collect();
     events.dedup_by_key(|(day, _)| *day);

@@ -1,6 +1,6 @@
 //! The shares whose data differed from what was written.
 
-use super::events::utc_offset_at;
+use super::events::event_day;
 use super::window::AnalysisWindow;
 use longhaul_model::{Event, Mismatch, TargetName};
 
@@ -18,6 +18,6 @@ pub(super) fn damaged(scope: &AnalysisWindow<'_>, targets: [usize; 2]) -> Vec<Ta
 fn is_within(scope: &AnalysisWindow<'_>, place: usize, event: &Event) -> bool {
     let Some(active) = scope.active_epochs[place] else { return false };
     let opened = scope.history.epochs.iter().find(|epoch| epoch.number == active.epoch);
-    let day = event.at_us.local_day(utc_offset_at(scope.history, event.at_us));
-    opened.is_none_or(|epoch| event.at_us >= epoch.opened_us) && day <= scope.last_day
+    let is_in_epoch = opened.is_none_or(|epoch| event.at_us >= epoch.opened_us);
+    is_in_epoch && event_day(scope.history, event) <= scope.last_day
 }

@@ -49,10 +49,15 @@ fn with_local_times(detail: &Value, offset_seconds: i32) -> Value {
     Value::Object(fields.iter().map(field).collect())
 }
 
+/// Returns the local day of an event, in days since 1970-01-01.
+pub fn event_day(history: &History, event: &Event) -> i64 {
+    event.at_us.local_day(utc_offset_at(history, event.at_us))
+}
+
 /// Returns the UTC offset of local time at an event, in seconds. Events store no offset: it is that of the previous round, or of
 /// the first round if there is none before; in a night in which the clocks change, that of the time zone in which this round
 /// was made, if it is still the machine's.
-pub(super) fn utc_offset_at(history: &History, at: Timestamp) -> i32 {
+fn utc_offset_at(history: &History, at: Timestamp) -> i32 {
     let later = history.rounds.partition_point(|round| round.started_us <= at);
     let round = history.rounds.get(later.saturating_sub(1)).or(history.rounds.first());
     let zone = history.settings.zone.as_deref().and_then(|name| TimeZone::get(name).ok());

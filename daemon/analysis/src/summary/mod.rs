@@ -37,7 +37,7 @@ mod tests;
 pub use before_after::{BeforeAfter, MAX_DAYS_PER_SIDE, RatioChange, before_after};
 pub use change::{ChangePart, LastingChange};
 pub use comparison::{ComparedRounds, Comparison, DayRatio, Subject};
-pub use events::EventLine;
+pub use events::{EventLine, event_day};
 pub use freshness::{Freshness, KindFreshness, TOLERATED_SHARE, shows_old_state};
 pub use minutes_saved::{MinutesSaved, ProfileSource};
 pub use objection::{Objection, Withheld};

@@ -1,7 +1,9 @@
 //! The states of the last rounds on each target, for a strip of marks. Descriptive: no verdict rests on it.
 
+use std::collections::HashMap;
+
 use longhaul_model::{
-    History, Outcome, Role, RoundRecord, RoundStatus, RunRecord, TASKS, TargetName, median,
+    History, Outcome, Role, RoundRecord, RoundStatus, RunRecord, Scale, TASKS, TargetName, median,
 };
 
 /// A round is slow on a target if its tasks took longer than this multiple of their usual time there.
@@ -92,20 +94,21 @@ fn state(round: &RoundRecord, runs: &[&RunRecord], usual: &UsualTimes) -> RoundS
     }
 }
 
-/// Median time of each task on a target.
-struct UsualTimes(Vec<Option<f64>>);
+/// Median time of each task at each scale on a target.
+struct UsualTimes(HashMap<(usize, Scale), f64>);
 
 impl UsualTimes {
     fn new(runs: &[&RunRecord]) -> Self {
-        let of_task = |task: usize| {
-            let times = runs.iter().filter(|run| run.workload == task).filter_map(|run| waited(run));
-            median(&times.collect::<Vec<f64>>())
-        };
-        Self((0..TASKS.len()).map(of_task).collect())
+        let mut times: HashMap<(usize, Scale), Vec<f64>> = HashMap::new();
+        for run in runs {
+            times.entry((run.workload, run.scale)).or_default().extend(waited(run));
+        }
+        Self(times.into_iter().filter_map(|(task, times)| Some((task, median(&times)?))).collect())
     }
 
     fn is_slow(&self, runs: &[&RunRecord]) -> bool {
-        let known = runs.iter().filter_map(|run| Some((waited(run)?, self.0.get(run.workload).copied()??)));
+        let usual = |run: &RunRecord| self.0.get(&(run.workload, run.scale)).copied();
+        let known = runs.iter().filter_map(|run| Some((waited(run)?, usual(run)?)));
         let (took, usually) =
             known.fold((0.0, 0.0), |(took, usually), (run, task)| (took + run, usually + task));
         took > usually * SLOW_FACTOR

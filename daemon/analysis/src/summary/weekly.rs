@@ -107,7 +107,7 @@ pub struct TargetLine {
 pub struct RoundsOfWeek {
     /// Number of all rounds of the week, including skipped and void ones.
     pub planned: usize,
-    /// Number of rounds by status; `running` for a round that has not ended.
+    /// Number of rounds by status; `not-ended` for a round that has not ended.
     pub by_status: BTreeMap<&'static str, usize>,
     /// Number of rounds by the reason for which they were skipped, void or incomplete.
     pub reasons: BTreeMap<String, usize>,

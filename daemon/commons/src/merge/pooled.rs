@@ -1,7 +1,10 @@
 //! The figures of one machine as they are pooled, and the pooling.
 
+use std::iter::repeat_n;
+
 use longhaul_analysis::stats::{MachineEstimate, ln_e_above, pool};
 use longhaul_analysis::summary::ALPHA;
+use longhaul_model::Scale;
 
 use super::values::{Agreement, MachineRatio, MergedResult, PairKey};
 use crate::family::MachineFamily;
@@ -59,7 +62,9 @@ pub(super) fn by_protocols(share: &Share) -> Vec<(PairKey, MachineFigures)> {
 
 fn of_pair(share: &Share, (a, b): (usize, usize)) -> Option<(PairKey, MachineFigures)> {
     let (one, other) = (share.protocol_of(a), share.protocol_of(b));
-    let scale = share.rounds.iter().rev().find(|round| !round.runs.is_empty())?.scale.name();
+    let scales = share.rounds.iter().flat_map(|round| repeat_n(round.scale, round.runs.len()));
+    // The figures are made from the runs at this scale alone.
+    let scale = Scale::most_frequent(scales)?.name();
     if one == other {
         return None;
     }

@@ -4,4 +4,5 @@ mod bad_input;
 mod error_rates;
 mod forgeries;
 mod machines;
+mod mixed_scales;
 mod privacy;

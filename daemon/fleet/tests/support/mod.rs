@@ -8,7 +8,7 @@ use longhaul_fleet::{ExportSettings, WeeksToWrite};
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
     CacheState, Figure, Histogram, Operation, OperationStats, Phase, Protocol, Role, RoundStatus, Run, Scale,
-    Target, Timestamp, Unit,
+    Target, Timestamp, Unit, YOUR_DAY,
 };
 use longhaul_store::{NewRound, Reader, RoundEnd, Store};
 
@@ -37,12 +37,23 @@ impl Machine {
     }
 
     pub fn add_round(&self, started: Timestamp) {
+        self.add_runs(started, &["smb", "nfs"].map(|name| run(name, started)));
+    }
+
+    /// Adds a round with one run, which replays a recording.
+    pub fn add_replay(&self, started: Timestamp, recording: &str) {
+        let facts = [(Run::RECORDING_FACT.to_owned(), recording.to_owned())].into();
+        let replay = Run { workload: YOUR_DAY.name().to_owned(), facts, ..run("smb", started) };
+        self.add_runs(started, &[replay]);
+    }
+
+    fn add_runs(&self, started: Timestamp, runs: &[Run]) {
         let mut store = Store::open(&self.database(), &[]).unwrap();
         store
             .bulk_insert(|bulk| {
                 let round = bulk.begin_round(&NewRound::new(started, 1, Scale::Quick))?;
-                for name in ["smb", "nfs"] {
-                    bulk.add_run(&target(name), &run(round, name, started))?;
+                for run in runs {
+                    bulk.add_run(&target(run.target.as_str()), &Run { round, ..run.clone() })?;
                 }
                 let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR };
                 bulk.end_round(round, &end)
@@ -55,7 +66,7 @@ fn target(name: &str) -> Target {
     Target { name: name.parse().unwrap(), path: format!("/private/secret-{name}").into(), role: Role::Share }
 }
 
-fn run(round: i64, name: &str, started: Timestamp) -> Run {
+fn run(name: &str, started: Timestamp) -> Run {
     let mut latency = Histogram::new();
     (1..100).for_each(|call| latency.record(call * 10_000));
     let phase = Phase {
@@ -72,7 +83,7 @@ fn run(round: i64, name: &str, started: Timestamp) -> Run {
         }),
         seconds: 2.0,
         phases: vec![phase],
-        ..Run::new(round, name.parse().unwrap(), "folder-index", started)
+        ..Run::new(0, name.parse().unwrap(), "folder-index", started)
     }
 }
 

@@ -72,6 +72,14 @@ fn failed_runs_and_older_rounds_are_left_out() {
 }
 
 #[test]
+fn skipped_rounds_do_not_count_as_rounds() {
+    let (db, writer, round) = TestDb::with_round();
+    writer.add_run(&target(), &timed_run(round, 0), &[]).unwrap();
+    writer.add_skipped(vec![(new_round(), "not-running".to_owned()); 3]).unwrap();
+    assert_eq!(phases(&db, 1).len(), 4);
+}
+
+#[test]
 fn runs_of_other_scales_and_other_recordings_are_left_out() {
     let db = TestDb::new();
     let writer = db.writer();

@@ -41,8 +41,8 @@ proptest! {
     }
 }
 
-#[test]
-fn individual_calls_are_deleted_after_a_week() {
+/// Returns a database with a run on each of the days 0, 3 and 8 after 1970, whose phases have one call each.
+fn database_with_calls() -> TestDb {
     let db = TestDb::new();
     let writer = db.writer();
     for day in [0, 3, 8] {
@@ -66,6 +66,20 @@ fn individual_calls_are_deleted_after_a_week() {
             RoundEnd { status: RoundStatus::Ok, reason: None, ended: begin + Duration::from_micros(10) };
         writer.end_round(round, end).unwrap();
     }
+    db
+}
+
+#[test]
+fn stall_records_have_no_calls_after_their_window() {
+    let until = Timestamp::UNIX_EPOCH + 5 * DAY;
+    let records = database_with_calls().reader().stall_records(Timestamp::UNIX_EPOCH, until).unwrap();
+    let days: Vec<i64> = records.calls.iter().map(|phase| phase.began.local_day(0)).collect();
+    assert_eq!(days, [3, 3]);
+}
+
+#[test]
+fn individual_calls_are_deleted_after_a_week() {
+    let db = database_with_calls();
     let call_counts: Vec<usize> = db.runs().iter().map(|stored| stored.run.phases[0].calls.len()).collect();
     assert_eq!(call_counts, [0, 1, 1]);
     let found = |workload, since| db.reader().calls(workload, since).unwrap();

@@ -82,8 +82,8 @@ struct WeeklyForm {
     scale: Option<Scale>,
     settings: AnalysisSettings,
     targets: Vec<TargetLine>,
-    #[serde(with = "RecommendationForm")]
-    recommendation: Recommendation,
+    #[serde(getter = "RecommendationJson::new")]
+    recommendation: RecommendationJson,
     #[serde(serialize_with = "pairs")]
     pairs: Vec<PairSummary>,
     scores: Vec<Scores>,
@@ -135,16 +135,22 @@ impl<'a> From<&'a PairSummary> for PairJson<'a> {
     }
 }
 
-#[derive(Serialize)]
-#[serde(remote = "Recommendation")]
-struct RecommendationForm {
+/// The recommendation with its sentence, which depends on more of the week.
+#[derive(Debug, Serialize)]
+struct RecommendationJson {
     target: Option<TargetName>,
-    #[serde(getter = "recommendation::sentence")]
     text: String,
     confidence: Option<Confidence>,
     minutes_a_week: Option<MinutesSaved>,
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld: Option<Withheld>,
+}
+
+impl RecommendationJson {
+    fn new(weekly: &WeeklySummary) -> Self {
+        let Recommendation { target, confidence, minutes_a_week, withheld } = weekly.recommendation.clone();
+        Self { target, text: recommendation::heading(weekly), confidence, minutes_a_week, withheld }
+    }
 }
 
 #[derive(Serialize)]

@@ -30,7 +30,7 @@ pub struct Menu<'a> {
 
 /// Returns the menu as text, with times of `zone`.
 pub fn menu_bar(menu: &Menu<'_>, zone: &TimeZone) -> String {
-    let mut lines = vec![title(menu), SEPARATOR.to_owned()];
+    let mut lines = vec![title(menu, zone), SEPARATOR.to_owned()];
     lines.extend(answer(menu));
     lines.push(SEPARATOR.to_owned());
     lines.extend(service(menu.status, zone));
@@ -41,11 +41,10 @@ pub fn menu_bar(menu: &Menu<'_>, zone: &TimeZone) -> String {
 }
 
 /// Returns the name of the target to use, with a warning sign if longhaul has a problem.
-fn title(menu: &Menu<'_>) -> String {
+fn title(menu: &Menu<'_>, zone: &TimeZone) -> String {
     let target = menu.weekly.ok().and_then(|weekly| weekly.recommendation.target.as_ref());
     let name = target.map_or("longhaul", |target| target.as_str());
-    let has_problem =
-        menu.status.is_none_or(|status| !status.problems.is_empty() || !status.stalls.is_empty());
+    let has_problem = menu.status.is_none_or(|known| !status::all_problems(known, zone).is_empty());
     if has_problem { format!("⚠ {name}") } else { name.to_owned() }
 }
 
@@ -88,7 +87,40 @@ fn item(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_model::status::{DatabaseStatus, TargetState, TargetStatus};
+    use longhaul_model::{Role, Timestamp};
+
     use super::*;
+
+    /// Returns the title while a target is in a state.
+    fn title_for(state: TargetState) -> String {
+        let database = DatabaseStatus { path: "/d".into(), bytes: None };
+        let target = TargetStatus {
+            probe: Default::default(),
+            name: "smb".parse().unwrap(),
+            path: "/m".into(),
+            role: Role::Share,
+            protocol: None,
+            state,
+            last_runs: None,
+            failed_tasks: vec![],
+            bytes_last_24h: 0,
+            bytes_limit: None,
+        };
+        let status = Status { targets: vec![target], ..Status::new(database, Timestamp::UNIX_EPOCH) };
+        title(
+            &Menu { weekly: Err("no data"), status: Some(&status), dashboard: None, former: &[] },
+            &TimeZone::UTC,
+        )
+    }
+
+    #[test]
+    fn share_that_cannot_be_measured_is_a_warning() {
+        let reason = "the share is not mounted".to_owned();
+        assert_eq!(title_for(TargetState::Unavailable { reason, is_now: true }), "⚠ longhaul");
+        let reason = "the next round".to_owned();
+        assert_eq!(title_for(TargetState::Waiting { reason, until_us: None }), "longhaul");
+    }
 
     #[test]
     fn text_cannot_add_parameters_or_lines() {

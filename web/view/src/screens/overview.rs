@@ -58,7 +58,7 @@ pub fn stalls_in_brief(all: &[Stall], span: (Timestamp, Timestamp)) -> Document 
     let window = SampledWindow { span, stalls: all.to_vec(), ..SampledWindow::default() };
     let mut document = Document::new();
     if all.is_empty() {
-        document.paragraph(stalls::none(span));
+        document.paragraph(stalls::none(&stalls::last(span)));
     }
     document
         .facts(stalls::totals(&summarize_window(&window).stalls))

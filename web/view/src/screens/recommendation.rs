@@ -49,7 +49,7 @@ fn caveats(weekly: &WeeklySummary, target: &TargetName) -> impl Iterator<Item = 
 }
 
 /// Returns the recommendation as a sentence.
-pub fn sentence(recommendation: &Recommendation) -> String {
+fn sentence(recommendation: &Recommendation) -> String {
     match (&recommendation.target, recommendation.confidence) {
         (Some(target), Some(Confidence::Decided)) => {
             let saved = recommendation.minutes_a_week.as_ref().filter(|saved| saved.low > 0.0);

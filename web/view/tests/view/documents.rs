@@ -8,7 +8,7 @@ use html5ever::{ParseOpts, parse_document};
 use longhaul_analysis::summary::{
     ALPHA, CAP_FACTOR, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, Week, WeeklyQuery, WeeklySummary, summarize_week,
 };
-use longhaul_model::{Event, History, RoundStatus};
+use longhaul_model::{ChangeKind, Event, FreshnessDay, History, Role, RoundStatus};
 use longhaul_view::{Environment, html, markdown, redaction};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use proptest::prelude::*;
@@ -127,6 +127,34 @@ fn target_named_like_a_host_is_renamed_to_its_protocol() {
     assert_eq!(world.history.settings.machine, None);
     let text = markdown(&world.after_days(20));
     assert!(!text.contains("annas") && text.contains("| smb | hang |"), "{text}");
+}
+
+#[test]
+fn renamed_targets_are_renamed_everywhere() {
+    let targets = [("annas-nas", Role::Share, "SMB 3.1.1"), ("annas-nas2", Role::Share, "NFS 4.2")];
+    let mut world = World::new(&targets);
+    let reason = "free-space: `annas-nas` had 2.31 GB free; `annas-nas2` is this week's target";
+    world.round((0, 0), (RoundStatus::Skipped, Some(reason)), &|run| steady(5.0, run));
+    world.history.freshness.push(FreshnessDay {
+        target: "annas-nas2".parse().unwrap(),
+        epoch: 2,
+        kind: ChangeKind::NewFile,
+        day: world::MONDAY,
+        changes: 3,
+        not_seen: 0,
+        slow: 0,
+        limit: None,
+    });
+    let detail =
+        |name: &str| serde_json::json!({ "elsewhere": [{ "target": name, "text": format!("`{name}`") }] });
+    let world = world.event(0, Some("annas-nas2"), "mismatch", detail("annas-nas"));
+    let world = world.event(0, Some("annas-old-nas"), "unmount", serde_json::json!({}));
+    let history = redaction::with_neutral_names(world.history);
+    assert!(!format!("{history:?}").contains("annas"), "{history:?}");
+    let reason = "free-space: `smb` had 2.31 GB free; `nfs` is this week's target";
+    assert_eq!(history.rounds[0].reason.as_deref(), Some(reason));
+    assert_eq!(history.events[0].detail, detail("smb"));
+    assert_eq!(history.freshness[0].target, history.targets[1].name);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::{ChangeKind, FreshnessDay};
+use longhaul_view::json::WeekJson;
 use longhaul_view::page::first_screen::first_screen;
 use longhaul_view::render::markdown;
 use longhaul_view::screens::{brief, recommendation};
@@ -40,6 +41,15 @@ fn stale_share_is_recommended_only_with_its_caveat() {
     for fresh in [[0, 0], [0, 25], [2, 0]] {
         assert!(!recommendation::heading(&weekly(fresh)).contains("old state"), "{fresh:?}");
     }
+}
+
+#[test]
+fn json_has_the_recommendation_with_its_caveat() {
+    let weekly = weekly([25, 0]);
+    let form = serde_json::json!(WeekJson { weekly: &weekly, caching: &[] });
+    let text = form["recommendation"]["text"].as_str().unwrap();
+    assert_eq!(text, recommendation::heading(&weekly));
+    assert!(text.contains("But it shows an old state"), "{text}");
 }
 
 #[test]

@@ -228,21 +228,34 @@ fn verdict_from_before_a_change_is_not_recommended() {
     assert!(matches!(objection(&weekly), Objection::Changed { days: 9, .. }));
 }
 
+/// Returns four weeks in which the ratio changes on day 19.
+fn changed_world() -> World {
+    let factor = |day| if day < 19 { 2.0 } else { 0.5 };
+    World::pair().simulate(0..28, &|target, day, turn| times(factor(day), (target, day, turn)))
+}
+
+/// Returns the kind of the event that the change names if an update of the system was recorded at this time.
+fn event_of_change(mut world: World, at_us: Timestamp) -> Option<String> {
+    let detail = serde_json::json!({});
+    world.history.events = vec![Event { target: None, kind: "os-update".to_owned(), detail, at_us }];
+    headline(&world.after_days(28)).change.as_ref().unwrap().event.clone()
+}
+
 /// An event needs 14 days on both sides to explain a change, but it was recorded.
 #[test]
 fn change_on_the_day_of_an_event_names_it() {
-    let factor = |day| if day < 19 { 2.0 } else { 0.5 };
-    let mut world =
-        World::pair().simulate(0..28, &|target, day, turn| times(factor(day), (target, day, turn)));
-    let event = |kind: &str, day| Event {
-        target: None,
-        kind: kind.to_owned(),
-        detail: serde_json::json!({}),
-        at_us: midnight(day),
-    };
-    world.history.events = vec![event("os-update", 19)];
-    let weekly = world.after_days(28);
-    assert_eq!(headline(&weekly).change.as_ref().unwrap().event.as_deref(), Some("os-update"));
+    assert_eq!(event_of_change(changed_world(), midnight(19)).as_deref(), Some("os-update"));
+}
+
+#[test]
+fn event_before_a_change_of_the_clocks_keeps_its_day() {
+    let mut world = changed_world();
+    for round in &mut world.history.rounds {
+        round.utc_offset_seconds = if round.started_us < midnight(25) { 7_200 } else { 3_600 };
+    }
+    // 00:30 of day 19 in the summer, 23:30 of day 18 by the offset of the last round.
+    let event = event_of_change(world, midnight(19) - HOUR * 3 / 2);
+    assert_eq!(event.as_deref(), Some("os-update"));
 }
 
 #[test]

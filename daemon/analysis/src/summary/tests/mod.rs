@@ -357,6 +357,22 @@ fn recent_rounds_are_ok_slow_failed_missed_or_without_the_target() {
 }
 
 #[test]
+fn round_at_another_scale_is_not_slow() {
+    let scenario = |_, _, turn| (Outcome::Ok, if turn == 5 { 50.0 } else { 5.0 });
+    let mut world = World::pair().simulate(0..1, &scenario);
+    let slow = |world: &World| {
+        let shown = recent_rounds(&world.history, 7);
+        shown[0].rounds.iter().filter(|(_, state)| *state == RoundState::Slow).count()
+    };
+    assert_eq!(slow(&world), 1);
+    let large = world.history.rounds[5].number;
+    for run in world.history.runs.iter_mut().filter(|run| run.round == large) {
+        run.scale = Scale::Large;
+    }
+    assert_eq!(slow(&world), 0);
+}
+
+#[test]
 fn target_has_no_part_in_rounds_before_it_was_added_or_that_ended_before_its_turn() {
     let mut world = World::pair().simulate(0..1, &|_, _, _| (Outcome::Ok, 5.0));
     let rounds = &mut world.history.rounds;

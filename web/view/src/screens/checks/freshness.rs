@@ -23,10 +23,9 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
         return document;
     }
     let stale: Vec<String> = cells.iter().filter_map(staleness).collect();
-    match (stale.is_empty(), cells.iter().any(|cell| cell.n > 0)) {
-        (false, _) => document.list(stale),
-        (true, true) => document.paragraph("Every change that was made elsewhere became visible."),
-        (true, false) => document.paragraph("No change could be measured."),
+    match stale.is_empty() {
+        true => document.paragraph(visibility_statement(cells)),
+        false => document.list(stale),
     };
     document.table(table(cells));
     document.note(
@@ -47,6 +46,17 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
         ));
     }
     document
+}
+
+/// Returns the statement for cells that all say nothing of missed changes by other computers.
+fn visibility_statement(cells: &[FreshnessCell]) -> &'static str {
+    if cells.iter().any(|cell| cell.not_seen > 0) {
+        return "All changes that did not become visible were made through another mount of the same client (*).";
+    }
+    match cells.iter().any(|cell| cell.n > 0) {
+        true => "Every change that was made elsewhere became visible.",
+        false => "No change could be measured.",
+    }
 }
 
 /// Returns the statement about changes that a target did not show; `None` if it showed all, or if the cell says
@@ -162,6 +172,19 @@ mod tests {
             shown.contains("through nfs *") && shown.contains("nothing about changes by other"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn changes_missed_within_one_client_are_not_called_visible() {
+        for (cells, opening) in [
+            (vec![cell(2, true)], "All changes that did not become visible were made through another mount"),
+            (vec![cell(0, false), cell(2, true)], "All changes that did not become visible were"),
+            (vec![cell(0, false), cell(0, true)], "Every change that was made elsewhere became visible."),
+        ] {
+            let shown = terminal::render(&freshness(&cells));
+            assert!(shown.contains(opening), "{shown}");
+            assert_eq!(shown.contains("Every change"), opening.starts_with("Every"), "{shown}");
+        }
     }
 
     #[test]

@@ -34,7 +34,12 @@ pub fn stalls(
     let mut document = Document::new();
     let stalls = &causes.stalls;
     if stalls.is_empty() {
-        document.paragraph(if causes.was_watched { none(span) } else { nothing_watched(span) });
+        let period = match list {
+            StallList::All => last(span),
+            // The window of the page may lie in the past.
+            StallList::Newest => "in this time".to_owned(),
+        };
+        document.paragraph(if causes.was_watched { none(&period) } else { nothing_watched(&period) });
         document.append(stall_causes::causes(&causes.named));
         return document;
     }
@@ -52,15 +57,18 @@ pub fn stalls(
     document
 }
 
-fn nothing_watched(span: (Timestamp, Timestamp)) -> String {
-    let window = units::duration(span.1.seconds_since(span.0));
-    format!("Nothing was measured in the last {window}, so there is nothing to say about stalls.")
+/// Returns a window that ends now as text, such as "in the last 3 h".
+pub fn last(span: (Timestamp, Timestamp)) -> String {
+    format!("in the last {}", units::duration(span.1.seconds_since(span.0)))
 }
 
-/// Says that there was no stall in a window.
-pub fn none(span: (Timestamp, Timestamp)) -> String {
-    let window = units::duration(span.1.seconds_since(span.0));
-    format!("Neither runs nor the latency probe saw a stall longer than 1 s that ended in the last {window}.")
+fn nothing_watched(period: &str) -> String {
+    format!("Nothing was measured {period}, so there is nothing to say about stalls.")
+}
+
+/// Says that there was no stall in a period, such as "in this time".
+pub fn none(period: &str) -> String {
+    format!("Neither runs nor the latency probe saw a stall longer than 1 s that ended {period}.")
 }
 
 fn table(stalls: &[&ExplainedStall], now: Timestamp, zone: &TimeZone) -> Table {
