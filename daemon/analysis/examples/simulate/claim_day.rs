@@ -18,7 +18,7 @@ const RATIO: f64 = 1.10;
 /// fifths, of the replicates, if the report is read every evening.
 pub fn days_until_claimed(replicates: u64) {
     header(
-        "Day by which a difference of 10 % was claimed in 50 / 80 % of the replicates",
+        "Sixteen weeks: day by which a difference of 10 % was claimed in 50 / 80 % of the replicates",
         &["world, rounds a day", "two targets", "three targets"],
     );
     for world in [World::WIRED, World::TYPICAL, World::ROUGH].into_iter().filter(is_asked_for) {

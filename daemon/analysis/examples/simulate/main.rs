@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     println!(
-        "{replicates} replicates of eight weeks in each cell; the report is read every evening. Excludes 1: an interval"
+        "{replicates} replicates in each cell, of eight weeks if not said otherwise; read every evening. Excludes 1: an interval"
     );
     println!(
         "ever excludes \"no difference\" between equal targets. Misses: an interval ever excludes the truth."

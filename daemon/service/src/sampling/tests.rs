@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use longhaul_measure::recorder::PROBE_THREAD_SLOT;
 use longhaul_model::{
     CounterReading, CounterScope, CounterSource, Counters, Operation, ProbeKind, ProbeSample, Protocol,
     SlowCall, Timestamp,
@@ -85,14 +86,18 @@ fn probed(slots: Vec<ProbeSample>) -> (TargetName, WorkerSample) {
     (smb(), WorkerSample::Probes { slots, cost_ns: 5 })
 }
 
-#[test]
-fn pending_call_is_a_stall_and_ends_as_one_row() {
-    let mounts = mounts();
+/// Returns a sampler, and the flight recorder of a process whose probe has made a call since second 100.
+fn sampler_with_pending_call() -> (Sampler, Arc<Recorder>) {
     let mut sampler = Sampler::new(Box::new(FakeSensors::default()));
     let recorder = Arc::new(Recorder::private().unwrap());
+    recorder.thread_slot(PROBE_THREAD_SLOT).begin(Operation::Getattr, (100 * SECOND_NS).cast_unsigned());
     sampler.set_recorder(&smb(), Some(Arc::clone(&recorder)));
-    let slot = recorder.thread_slot(longhaul_measure::recorder::PROBE_THREAD_SLOT);
-    slot.begin(Operation::Getattr, (100 * SECOND_NS).cast_unsigned());
+    (sampler, recorder)
+}
+
+#[test]
+fn pending_call_is_a_stall_and_ends_as_one_row() {
+    let (mounts, (mut sampler, recorder)) = (mounts(), sampler_with_pending_call());
     sampler.tick(&context(&mounts, 100, None));
     assert_eq!(sampler.ongoing_stalls().count(), 0, "the call has only just started");
     sampler.tick(&context(&mounts, 102, Some("a round")));
@@ -100,7 +105,7 @@ fn pending_call_is_a_stall_and_ends_as_one_row() {
     let stored = sampler.take_samples(&context(&mounts, 102, None).now).stalls;
     assert_eq!((stored[0].started_us, stored[0].ended_us), (at(100), None));
 
-    slot.end(Operation::Getattr, 30_000_000_000, &Ok::<(), ()>(()));
+    recorder.thread_slot(PROBE_THREAD_SLOT).end(Operation::Getattr, 30_000_000_000, &Ok::<(), ()>(()));
     let slow_call = SlowCall {
         operation: Operation::Getattr,
         at_us: at(100),
@@ -126,12 +131,7 @@ fn pending_call_is_a_stall_and_ends_as_one_row() {
 
 #[test]
 fn stall_ends_if_its_process_ended_without_a_report() {
-    let mounts = mounts();
-    let mut sampler = Sampler::new(Box::new(FakeSensors::default()));
-    let recorder = Arc::new(Recorder::private().unwrap());
-    sampler.set_recorder(&smb(), Some(Arc::clone(&recorder)));
-    let slot = recorder.thread_slot(longhaul_measure::recorder::PROBE_THREAD_SLOT);
-    slot.begin(Operation::Getattr, (100 * SECOND_NS).cast_unsigned());
+    let (mounts, (mut sampler, _recorder)) = (mounts(), sampler_with_pending_call());
     sampler.tick(&context(&mounts, 130, None));
     sampler.set_recorder(&smb(), None);
     sampler.tick(&context(&mounts, 145, None));
