@@ -40,6 +40,8 @@ pub struct EmailSender {
 enum Progress {
     /// The server cannot have the mail, or refused it.
     NotSent,
+    /// The server lacks what the mail needs, so that another attempt fails as well.
+    Impossible,
     /// The content is on its way: a missing answer does not mean that the mail did not arrive.
     Unanswered,
     /// The server has accepted the mail.
@@ -102,6 +104,7 @@ impl EmailSender {
             Progress::Accepted => Delivery::Accepted,
             Progress::Unanswered => Delivery::Unanswered { reason },
             Progress::NotSent => Delivery::failed(reason),
+            Progress::Impossible => Delivery::Rejected { reason },
         }
     }
 
@@ -204,7 +207,8 @@ async fn send_mail(
     mail: &[u8],
     progress: &Cell<Progress>,
 ) -> Result<(), Failure> {
-    let parameters = mail_parameters(connection.server_info(), envelope, mail)?;
+    let parameters = mail_parameters(connection.server_info(), envelope, mail)
+        .inspect_err(|_| progress.set(Progress::Impossible))?;
     connection.command(Mail::new(envelope.from().cloned(), parameters)).await?;
     for to in envelope.to() {
         connection.command(Rcpt::new(to.clone(), vec![])).await?;

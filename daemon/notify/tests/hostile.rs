@@ -50,6 +50,10 @@ fn post(server: &Server) -> Delivery {
 }
 
 fn mail(server: &Server, encryption: Encryption) -> Delivery {
+    mail_to("ada@example.com", server, encryption)
+}
+
+fn mail_to(address: &str, server: &Server, encryption: Encryption) -> Delivery {
     let email = Email {
         server: "127.0.0.1".to_owned(),
         port: server.port,
@@ -57,7 +61,7 @@ fn mail(server: &Server, encryption: Encryption) -> Delivery {
         user: None,
         password: None,
         from: "longhaul@example.com".to_owned(),
-        to: vec!["ada@example.com".to_owned()],
+        to: vec![address.to_owned()],
         certificate: None,
     };
     let receiver = Receiver::Email(Box::new(email));
@@ -263,6 +267,13 @@ fn mail_that_fails_before_its_content_is_repeated() {
         let outcome = timed(|| mail(&server, Encryption::None));
         assert!(matches!(outcome, Delivery::Failed { .. }), "{answered}: {outcome:?}");
     }
+}
+
+#[test]
+fn mail_that_the_server_cannot_take_is_not_repeated() {
+    let server = Server::conversing(&["220 a\r\n", "250 a\r\n", "221 a\r\n"]);
+    let outcome = timed(|| mail_to("ädä@example.com", &server, Encryption::None));
+    assert!(matches!(&outcome, Delivery::Rejected { reason } if reason.contains("SMTPUTF8")), "{outcome:?}");
 }
 
 #[test]
