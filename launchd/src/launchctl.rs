@@ -24,8 +24,6 @@ const RESTART_TIMEOUT: Duration = Duration::from_secs(THROTTLE_SECONDS as u64 + 
 /// `STOP_TIMEOUT_SECONDS`.
 const STOP_TIMEOUT: Duration = Duration::from_secs(STOP_TIMEOUT_SECONDS as u64 + 10);
 
-/// Labels of a service that Homebrew may have created from a formula; it would run longhaul a second time.
-const HOMEBREW_LABELS: [&str; 2] = ["homebrew.mxcl.longhaul", "sh.brew.longhaul"];
 
 /// Returns the steps to install or update the agent: unload the old one, then load the new one.
 pub(crate) fn install(plan: &ServicePlan) -> Result<Vec<Step>, PlanError> {
@@ -131,21 +129,6 @@ pub(crate) fn status(service: &Service, runner: &dyn CommandRunner) -> Result<Se
         }
         _ => Err(command.to_error(&output, advice)),
     }
-}
-
-/// Returns services from other installers that would run in addition to ours.
-pub(crate) fn conflicting_services(
-    service: &Service,
-    runner: &dyn CommandRunner,
-) -> Result<Vec<&'static str>, StepError> {
-    let mut found = vec![];
-    for label in HOMEBREW_LABELS {
-        let output = launchctl_command(&["print", &format!("{}/{label}", domain(service))]).output(runner)?;
-        if output.code == Some(0) {
-            found.push(label);
-        }
-    }
-    Ok(found)
 }
 
 /// Parses the output of `launchctl print`. Apple declares the text not to be an interface, so only a few lines are

@@ -95,22 +95,6 @@ impl Manager {
         }
     }
 
-    /// Returns services from other installers that already run longhaul, by their names in the service manager.
-    ///
-    /// # Errors
-    ///
-    /// [`StepError`] if the manager cannot be reached.
-    pub fn conflicting_services(
-        self,
-        service: &Service,
-        runner: &dyn CommandRunner,
-    ) -> Result<Vec<&'static str>, StepError> {
-        match self {
-            Self::Launchd => launchctl::conflicting_services(service, runner),
-            Self::Systemd => Ok(vec![]),
-        }
-    }
-
     /// Returns whether the service keeps running when the user logs out; `None` if that is unknown.
     pub fn survives_logout(self, service: &Service, runner: &dyn CommandRunner) -> Option<bool> {
         match self {

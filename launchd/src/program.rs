@@ -62,7 +62,7 @@ fn stability_warning(path: &Path) -> Option<String> {
     } else if path.starts_with("/nix/store") {
         "is in the Nix store under a name that changes with each update. Install longhaul into a profile"
     } else if has("AppTranslocation") || path.starts_with("/Volumes") {
-        "is on a disk image, or in a folder that macOS uses for downloaded programs. Move longhaul to /usr/local/bin"
+        "is on another disk or a disk image, or in a folder that macOS uses for downloaded programs. Move longhaul to /usr/local/bin"
     } else if has("target") && (has("debug") || has("release")) {
         "is in a build folder. Install it with `cargo install --path .`"
     } else if ["/tmp", "/private/tmp", "/var/tmp", "/private/var/folders"]

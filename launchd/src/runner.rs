@@ -96,10 +96,7 @@ impl CommandRunner for SystemRunner {
         let status = wait_with_timeout(&mut child, limit).map_err(start)?;
         let late = || RunnerError::TimedOut { program: program.to_owned(), limit };
         let status = status.ok_or_else(late)?;
-        // A grandchild may keep the pipe open, so the rest of the output is not waited for.
-        let said =
-            |receiver: Receiver<String>| receiver.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-        Ok(Output { code: status.code(), stdout: said(out), stderr: said(err) })
+        Ok(Output { code: status.code(), stdout: collect(&out), stderr: collect(&err) })
     }
 
     fn sleep(&self, time: Duration) {
@@ -108,17 +105,27 @@ impl CommandRunner for SystemRunner {
 }
 
 /// Reads a pipe to its end on a thread of its own: a full pipe would block the child.
-fn spawn_reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+fn spawn_reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        let mut said = Vec::new();
-        if let Some(pipe) = pipe {
-            // After a read error, the output up to it is used.
-            let _ = pipe.take(MAX_OUTPUT_BYTES).read_to_end(&mut said);
+        let Some(pipe) = pipe else { return };
+        let (mut pipe, mut part) = (pipe.take(MAX_OUTPUT_BYTES), [0; 8 << 10]);
+        // After a read error, the output up to it is used.
+        while let Ok(length @ 1..) = pipe.read(&mut part) {
+            let _ = sender.send(part[..length].to_vec());
         }
-        let _ = sender.send(String::from_utf8_lossy(&said).into_owned());
     });
     receiver
+}
+
+/// Returns the output up to its end. A child of the tool may keep the pipe open, so the end is waited for at most a second.
+fn collect(parts: &Receiver<Vec<u8>>) -> String {
+    let until = Instant::now() + Duration::from_secs(1);
+    let mut said = vec![];
+    while let Ok(part) = parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        said.extend(part);
+    }
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// Waits for a child to exit. Returns `None` after killing it on timeout.
@@ -155,6 +162,12 @@ mod tests {
     fn output_larger_than_a_pipe_does_not_block() {
         let output = shell("head -c 300000 /dev/zero | tr '\\0' x", Duration::from_secs(20)).unwrap();
         assert_eq!(output.stdout.len(), 300_000);
+    }
+
+    #[test]
+    fn output_before_a_child_keeps_the_pipe_is_returned() {
+        let output = shell("echo yes; sleep 5 &", Duration::from_secs(20)).unwrap();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(0), "yes\n"));
     }
 
     #[test]

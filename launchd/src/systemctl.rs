@@ -28,9 +28,13 @@ pub(crate) fn install(plan: &ServicePlan) -> Result<Vec<Step>, PlanError> {
 /// cannot be reached.
 pub(crate) fn remove(service: &Service, status: Option<&ServiceStatus>) -> Vec<Step> {
     let mut steps = vec![];
-    let knows = status.is_some_and(|status| status.is_defined || status.run_state != RunState::NotLoaded);
-    if knows {
-        steps.push(run_step(&["disable", "--now", UNIT_NAME]));
+    let is_defined = status.is_some_and(|status| status.is_defined);
+    if is_defined || status.is_some_and(|status| status.run_state != RunState::NotLoaded) {
+        steps.extend(stop());
+    }
+    // systemd refuses to disable a unit whose file was deleted by hand.
+    if is_defined {
+        steps.push(run_step(&["disable", UNIT_NAME]));
     }
     steps.push(Step::Remove(service.definition_path.clone()));
     steps.push(Step::Remove(wants_link(service)));
@@ -118,18 +122,18 @@ pub(crate) fn has_lingering(service: &Service, runner: &dyn CommandRunner) -> Op
 
 /// Returns the meaning of an error message of `systemctl`, with advice.
 pub(crate) fn advice(output: &Output) -> String {
+    const NO_SESSION: &str = "There is no systemd session for this login; under su, sudo, cron or in a container this is common. Log in \
+        at the machine or by ssh as the user of the service, or let an administrator run `loginctl enable-linger USER`, then log \
+        in again";
     let messages = [
         (
             "not been booted with systemd",
             "This machine does not run systemd. Let your init system start `longhauld --config PATH --database \
              PATH` instead; `longhaul service install --dry-run` shows the whole command",
         ),
-        (
-            "connect to bus",
-            "There is no systemd session for this login; under su, sudo, cron or in a container this is common. Log in at \
-             the machine or by ssh as the user of the service, or let an administrator run `loginctl enable-linger \
-             USER`, then log in again",
-        ),
+        ("connect to bus", NO_SESSION),
+        // The words of newer versions: "Failed to connect to user scope bus via local transport: ...".
+        ("scope bus via", NO_SESSION),
         (
             "does not exist",
             "systemd does not read the folder of the unit. XDG_CONFIG_HOME is set in this shell, but not for \

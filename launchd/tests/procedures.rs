@@ -279,19 +279,6 @@ mod launchd {
     }
 
     #[test]
-    fn conflicting_homebrew_service_is_found() {
-        let service = Disk::new().service(Manager::Launchd);
-        let tools = Recorded::new(&[
-            ("launchctl print gui/501/homebrew.mxcl.longhaul", &[ok(RUNNING)]),
-            ("launchctl print gui/501/sh.brew.longhaul", &[fails(113, NOT_FOUND)]),
-        ]);
-        assert_eq!(
-            Manager::Launchd.conflicting_services(&service, &tools).unwrap(),
-            ["homebrew.mxcl.longhaul"]
-        );
-    }
-
-    #[test]
     fn plist_is_removed_only_after_the_agent_is_unloaded() {
         let disk = Disk::new();
         let service = disk.service(Manager::Launchd);

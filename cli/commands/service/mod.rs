@@ -46,7 +46,6 @@ impl From<&DryRunArgs> for Mode {
 pub fn install(shared: &GlobalArgs, options: &DryRunArgs) -> anyhow::Result<ExitCode> {
     let manager = Manager::current();
     let plan = plan(shared)?;
-    reject_conflicting_services(manager, &plan.service, options.into())?;
     if !options.dry_run {
         // If the status cannot be read, the service manager is unreachable: fail before anything is written.
         manager.status(&plan.service, &SystemRunner)?;
@@ -192,21 +191,6 @@ fn xdg_overrides() -> std::collections::BTreeMap<String, std::ffi::OsString> {
     const FOLDERS: [&str; 3] = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
     let moved = FOLDERS.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var_os(name)?)));
     moved.filter(|(_, value)| Path::new(value).is_absolute()).collect()
-}
-
-fn reject_conflicting_services(manager: Manager, service: &Service, mode: Mode) -> anyhow::Result<()> {
-    let conflicts = match mode {
-        Mode::Execute => manager.conflicting_services(service, &SystemRunner)?,
-        Mode::DryRun => manager.conflicting_services(service, &SystemRunner).unwrap_or_default(),
-    };
-    match conflicts.first() {
-        None => Ok(()),
-        Some(conflict) => Err(UsageError(format!(
-            "Homebrew already runs longhaul ({conflict}), and two services would disturb each other: run `brew services stop \
-             longhaul` first"
-        ))
-        .into()),
-    }
 }
 
 /// Prints the steps that only the user can take.
