@@ -14,8 +14,8 @@ use crate::{exit, render};
 /// Prints the mounts that could be measured.
 pub fn run(format: OutputFormat) -> anyhow::Result<ExitCode> {
     let mounts = platform::mounts().context("read the mount table")?;
-    let shown: Vec<MountInfo<'_>> =
-        mounts.iter().filter(|mount| is_measurable(mount)).map(mount_info).collect();
+    let measurable = visible(&mounts).filter(|mount| is_measurable(mount));
+    let shown: Vec<MountInfo<'_>> = measurable.map(mount_info).collect();
     if format == OutputFormat::Json {
         let values: Vec<_> = shown.iter().map(mount_json).collect();
         crate::output::println!("{}", serde_json::to_string_pretty(&values)?);
@@ -23,6 +23,12 @@ pub fn run(format: OutputFormat) -> anyhow::Result<ExitCode> {
         render::print(&mounts::mounts(&shown));
     }
     Ok(exit::OK)
+}
+
+/// Returns the mounts that no later one covers: of two in one place, only the last one can be reached.
+fn visible(mounts: &[Mount]) -> impl Iterator<Item = &Mount> {
+    let is_covered = |index: usize| mounts[index + 1..].iter().any(|later| later.point == mounts[index].point);
+    mounts.iter().enumerate().filter(move |(index, _)| !is_covered(*index)).map(|(_, mount)| mount)
 }
 
 /// Returns whether a mount can contain files of a user.
@@ -49,4 +55,18 @@ fn mount_json(info: &MountInfo<'_>) -> serde_json::Value {
         "free_bytes": info.mount.free_bytes,
         "total_bytes": info.mount.total_bytes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::Protocol;
+
+    #[test]
+    fn covered_mounts_are_not_listed() {
+        let mount = |point: &str, source: &str| Mount::new(point, source, Protocol::Nfs(None));
+        let mounts = [mount("/m/nas", "old:/x"), mount("/m", "a:/y"), mount("/m/nas", "new:/x")];
+        let sources: Vec<&str> = visible(&mounts).map(|mount| mount.source.as_str()).collect();
+        assert_eq!(sources, ["a:/y", "new:/x"]);
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 use crossterm::cursor::{Hide, MoveTo, Show};
@@ -24,7 +26,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Shows the live view until `q` is pressed, then restores the terminal.
 pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
-    let mut client = connect(shared)?;
+    let client = connect(shared)?;
     client.status()?;
     if !io::stdout().is_terminal() {
         return Err(UsageError(
@@ -32,13 +34,27 @@ pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
         )
         .into());
     }
+    let screens = poll_service(client, shared.clone());
     let _screen = FullScreen::enter()?;
+    let mut shown = screens.recv()?;
     loop {
-        draw(&screen(&mut client, shared))?;
+        shown = screens.try_recv().unwrap_or(shown);
+        draw(&shown)?;
         if event::poll(POLL_INTERVAL)? && is_quit(&event::read()?) {
             return Ok(exit::OK);
         }
     }
+}
+
+/// Asks the service in a thread, because keys must be heard while it does not respond. Each screen waits until it is taken.
+fn poll_service(mut client: Client, shared: GlobalArgs) -> Receiver<Document> {
+    let (sender, screens) = sync_channel(0);
+    thread::spawn(move || {
+        while sender.send(screen(&mut client, &shared)).is_ok() {
+            thread::sleep(POLL_INTERVAL);
+        }
+    });
+    screens
 }
 
 /// The terminal without its history and cursor, and with each key as it is pressed, until the value is dropped.
