@@ -156,6 +156,16 @@ fn traces_made_elsewhere_are_recognized_and_read() {
 }
 
 #[test]
+fn trace_of_renames_alone_says_that_they_are_not_understood() {
+    let place = Place::new();
+    let trace = place.path("trace.txt");
+    let line = "10:15:30.010900  rename            /Volumes/nas/a.jpg            0.000200   Finder.81077\n";
+    fs::write(&trace, line).unwrap();
+    let output = place.longhaul("record --import").arg(&trace).arg("--on").arg("/Volumes/nas").expect(1);
+    output.assert_stderr(&["nothing was recorded", "/Volumes/nas", "`rename`", "sources.md"]);
+}
+
+#[test]
 fn second_mount_is_recorded_until_interrupted() {
     let place = Place::new();
     let (nas, mount) = (place.folder("nas"), place.path("mount"));

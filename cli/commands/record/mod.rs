@@ -82,13 +82,19 @@ impl NewRecording {
 /// Returns why a recording has no operation, and what to check.
 fn nothing_recorded(account: &Account, folder: &RecordedFolder) -> String {
     let Account { outside, damaged, .. } = account;
+    let is_unknown = account.unknown_handles > 0 || !account.unknown_calls.is_empty();
     match (outside, damaged) {
+        (0, _) if is_unknown => format!(
+            "no operation in {} can be replayed. {} docs/recordings/sources.md says what each kind of trace lacks",
+            folder.path.display(),
+            screens::record::account(account)
+        ),
         (0, 0) => "there was no operation on a file".to_owned(),
         (0, _) => format!(
             "no line is a file operation ({damaged} not understood). Check the kind of the trace: `--format`"
         ),
         _ => format!(
-            "all file operations, {outside}, were outside of {}. Check that this is the right folder",
+            "{outside} file operations were outside of {}, and none in it can be replayed. Check that this is the right folder",
             folder.path.display()
         ),
     }

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use longhaul_model::Mount;
 use longhaul_pass_through::{End, PassThrough, Place};
-use longhaul_recording::{Scrubber, Source, TraceSink};
+use longhaul_recording::{Note, Scrubber, Source, TraceEvent, TraceSink};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::folder::RecordedFolder;
@@ -18,6 +18,30 @@ use crate::arguments::RecordArgs;
 
 /// Time between two looks at the signals and the clock.
 const STEP: Duration = Duration::from_millis(100);
+
+/// The scrubber, which takes what is reported until the end of the recording.
+#[derive(Clone)]
+struct Recorded(Arc<Mutex<Option<Scrubber>>>);
+
+impl Recorded {
+    fn scrubber(&self) -> MutexGuard<'_, Option<Scrubber>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TraceSink for Recorded {
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        if let Some(scrubber) = self.scrubber().as_mut() {
+            scrubber.event(event);
+        }
+    }
+
+    fn note(&mut self, note: Note<'_>) {
+        if let Some(scrubber) = self.scrubber().as_mut() {
+            scrubber.note(note);
+        }
+    }
+}
 
 /// Mounts the share a second time, and records what all programs do there until the end.
 pub fn record(
@@ -32,23 +56,14 @@ pub fn record(
     };
     let stop = stop_signals().context("handle Ctrl-C")?;
     let place = Place { folder: folder.path.clone(), mount_point };
-    let scrubber = Arc::new(Mutex::new(Some(Scrubber::new(folder.path.as_os_str().as_encoded_bytes()))));
-    let receiver = Arc::clone(&scrubber);
-    let mounted = longhaul_pass_through::mount(
-        &place,
-        mounts,
-        Box::new(move |event| {
-            if let Some(scrubber) = receiver.lock().unwrap_or_else(|error| error.into_inner()).as_mut() {
-                scrubber.event(event);
-            }
-        }),
-    )?;
+    let scrubber = Scrubber::new(folder.path.as_os_str().as_encoded_bytes());
+    let recorded = Recorded(Arc::new(Mutex::new(Some(scrubber))));
+    let mounted = longhaul_pass_through::mount(&place, mounts, Box::new(recorded.clone()))?;
     announce(&place, arguments);
     wait(&mounted, &stop, arguments);
     report_end(&mounted.end(), &place);
-    let finished = scrubber.lock().unwrap_or_else(|error| error.into_inner()).take();
-    let recording =
-        finished.context("end the recording")?.finish(Source::PassThrough, folder.protocol.clone());
+    let scrubber = recorded.scrubber().take().context("end the recording")?;
+    let recording = scrubber.finish(Source::PassThrough, folder.protocol.clone());
     anyhow::ensure!(
         !recording.operations.is_empty(),
         "nothing was recorded: no program used {} in that time. Work in that folder, not in {}",

@@ -8,7 +8,8 @@
 //!
 //! **Nothing is cached by the kernel in front of the pass-through**: each call of a program arrives here and goes on to the folder. What
 //! the client of the share answers from its own cache is still answered from there, as it will be when the recording is replayed.
-//! Reads and writes arrive as the program makes them (FUSE's direct I/O), up to 1 MiB each.
+//! From Linux 6.6 on, reads and writes arrive as the program makes them (FUSE's direct I/O), up to 1 MiB each; before, as the kernel's
+//! page cache asks for them.
 
 mod platform;
 mod problem;
@@ -19,10 +20,10 @@ pub use problem::{End, PassThroughError, Program};
 use std::path::PathBuf;
 
 use longhaul_model::Mount;
-use longhaul_recording::TraceEvent;
+use longhaul_recording::TraceSink;
 
-/// Receiver of the operations, in the order in which they began.
-pub type Receiver = Box<dyn FnMut(&TraceEvent<'_>) + Send>;
+/// Receiver of the operations, in the order in which they began, and of notes on calls for which recordings have no operation.
+pub type Receiver = Box<dyn TraceSink + Send>;
 
 /// Beginning of the mount's source in the mount table; the number of the serving process follows.
 const SOURCE: &str = "longhaul-recording-";

@@ -22,8 +22,8 @@ mod tree;
 
 pub use format::{FormatError, MAX_FILE_BYTES, MAX_NODES, content_id};
 pub use import::{
-    EsloggerImporter, FsUsageImporter, Importer, NasLogImporter, SambaAuditImporter, StraceImporter, detect,
-    import, importer,
+    EsloggerImporter, FsUsageImporter, Importer, NasLogImporter, OwnedEvent, SambaAuditImporter,
+    StraceImporter, detect, import, importer,
 };
 pub use operation::{
     Access, Action, ActionResult, Copying, CreateMode, HandleNumber, NodeNumber, OpenMode, RecordedOperation,

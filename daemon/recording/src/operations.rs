@@ -7,12 +7,16 @@ use crate::block::{self, BLOCK_LENGTH};
 
 /// Largest number of operations in a recording. A trace with more is cut there, and a file that claims more is refused.
 pub const MAX_OPERATIONS: u64 = 16_000_000;
+/// Size of the full blocks from which on a recording takes no more operations, in bytes.
+pub(crate) const MAX_STORED_BYTES: u64 = 48 << 20;
 
 /// Operations in the order in which they began. All but the last few thousand are kept compressed.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Operations {
     /// Compressed blocks of [`BLOCK_LENGTH`] operations each, as [`block::encode`] makes them.
     blocks: Vec<Vec<u8>>,
+    /// Size of all blocks in bytes.
+    stored_bytes: u64,
     /// The operations after the last full block.
     tail: Vec<RecordedOperation>,
 }
@@ -22,9 +26,19 @@ impl Operations {
     pub fn push(&mut self, operation: RecordedOperation) {
         self.tail.push(operation);
         if self.tail.len() == BLOCK_LENGTH {
-            self.blocks.push(block::encode(&self.tail));
+            self.push_block(block::encode(&self.tail));
             self.tail.clear();
         }
+    }
+
+    fn push_block(&mut self, bytes: Vec<u8>) {
+        self.stored_bytes += bytes.len() as u64;
+        self.blocks.push(bytes);
+    }
+
+    /// Tells whether no more operations fit into the file of a recording: in number, or in bytes beside the names.
+    pub fn is_full(&self) -> bool {
+        self.len() as u64 >= MAX_OPERATIONS || self.stored_bytes >= MAX_STORED_BYTES
     }
 
     /// Returns the number of operations.
@@ -53,7 +67,7 @@ impl Operations {
     /// Appends a stored block whose operations were decoded from it. All blocks but the last one are full.
     pub(crate) fn push_stored(&mut self, bytes: Vec<u8>, operations: Vec<RecordedOperation>) {
         if operations.len() == BLOCK_LENGTH {
-            self.blocks.push(bytes);
+            self.push_block(bytes);
         } else {
             self.tail = operations;
         }
@@ -74,8 +88,10 @@ impl FromIterator<RecordedOperation> for Operations {
     }
 }
 
-impl From<Vec<RecordedOperation>> for Operations {
-    fn from(operations: Vec<RecordedOperation>) -> Self {
-        operations.into_iter().collect()
+#[cfg(test)]
+impl Operations {
+    /// Returns operations that take a block less than they may.
+    pub(crate) fn nearly_full() -> Self {
+        Self { stored_bytes: MAX_STORED_BYTES - 1, ..Self::default() }
     }
 }

@@ -46,13 +46,13 @@ pub struct TreeOverview {
     pub links: u64,
     /// Number of names that did not exist: created later, or only looked for.
     pub absent: u64,
-    /// Number of folders between the recorded folder and the deepest name.
+    /// Number of folders between the recorded folder and the deepest name that existed.
     pub depth: u32,
-    /// Largest number of names in a folder.
+    /// Largest number of names that existed in a folder.
     pub largest_folder: u64,
     /// Size of all files that existed, in bytes, to a factor of two each.
     pub bytes: u64,
-    /// Names by the kind of file that their extension stands for.
+    /// Names that existed, by the kind of file that their extension stands for.
     pub kinds: BTreeMap<FileKind, u64>,
 }
 
@@ -132,7 +132,7 @@ impl Recording {
             |is: fn(&InitialState) -> bool| self.nodes.iter().filter(|node| is(&node.initial)).count() as u64;
         let mut kinds = BTreeMap::new();
         let mut entries: BTreeMap<NodeNumber, u64> = BTreeMap::new();
-        for node in self.nodes.iter().skip(1) {
+        for node in self.nodes.iter().skip(1).filter(|node| existed(node)) {
             *kinds.entry(node.kind).or_insert(0) += 1;
             *entries.entry(node.parent).or_insert(0) += 1;
         }
@@ -155,6 +155,10 @@ impl Recording {
     }
 }
 
+fn existed(node: &Node) -> bool {
+    node.initial != InitialState::Absent
+}
+
 /// Parents stand before their children.
 fn depth(nodes: &[Node]) -> u32 {
     let mut depths: Vec<u32> = Vec::with_capacity(nodes.len());
@@ -162,7 +166,8 @@ fn depth(nodes: &[Node]) -> u32 {
         let above = depths.get(node.parent.0 as usize).copied().unwrap_or(0);
         depths.push(if number == 0 { 0 } else { above + 1 });
     }
-    depths.into_iter().max().unwrap_or(0)
+    let existing = nodes.iter().zip(depths).filter(|(node, _)| existed(node));
+    existing.map(|(_, depth)| depth).max().unwrap_or(0)
 }
 
 impl TimesOverview {
@@ -222,14 +227,29 @@ mod tests {
             TraceAction::Read { handle: 1, offset: Some(0), length: 5000, read: 5000 },
             TraceAction::Close { handle: 1 },
         ];
-        for (number, action) in actions.into_iter().enumerate() {
+        record(&mut scrubber, &actions, ActionResult::Done);
+        scrubber.finish(Source::Strace, None)
+    }
+
+    fn record(scrubber: &mut Scrubber, actions: &[TraceAction<'_>], result: ActionResult) {
+        for (number, action) in actions.iter().cloned().enumerate() {
             let began = Duration::from_secs(4 * number as u64);
             let took = Some(Duration::from_millis(10));
             let time = CallTime { took, ..CallTime::beginning(1, began) };
-            let (result, depth_in_open_folder) = (ActionResult::Done, None);
+            let depth_in_open_folder = None;
             scrubber.event(&TraceEvent { time, action, result, depth_in_open_folder });
         }
-        scrubber.finish(Source::Strace, None)
+    }
+
+    #[test]
+    fn names_that_did_not_exist_count_as_absent_only() {
+        let mut scrubber = Scrubber::new(b"/nas");
+        let look = |path: &'static [u8]| TraceAction::Attributes { path, found: None };
+        record(&mut scrubber, &[look(b"/nas/a/b.jpg"), look(b"/nas/c.jpg")], ActionResult::NotFound);
+        record(&mut scrubber, &[look(b"/nas/d.mov")], ActionResult::Done);
+        let tree = scrubber.finish(Source::Strace, None).overview().tree;
+        assert_eq!((tree.absent, tree.files, tree.largest_folder, tree.depth), (3, 1, 1, 1), "{tree:?}");
+        assert_eq!(tree.kinds, BTreeMap::from([(FileKind::Video, 1)]));
     }
 
     #[test]

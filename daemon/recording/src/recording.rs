@@ -74,10 +74,11 @@ pub struct Account {
     /// trace began.
     #[serde(default)]
     pub added_openings: u64,
-    /// Number of operations that were left out because the recording was full ([`MAX_OPERATIONS`](crate::MAX_OPERATIONS)).
+    /// Number of operations that were left out because the recording was full, or had too many names
+    /// ([`MAX_NODES`](crate::MAX_NODES)).
     #[serde(default)]
     pub over_limit: u64,
-    /// Number of operations that were left out because they refer to a descriptor that was never opened.
+    /// Number of operations that were left out because the trace does not show the opening or the path of their file.
     pub unknown_handles: u64,
     /// Number of lines that were not understood: truncated or damaged.
     pub damaged: u64,
@@ -100,8 +101,9 @@ pub struct UnknownCall {
 impl Account {
     /// Returns the share of file operations in the recorded folder that were understood, from 0 to 1; `None` without any.
     pub fn understood(&self) -> Option<f64> {
-        let unknown: u64 = self.unknown_calls.iter().map(|call| call.count).sum();
-        let all = self.used + unknown + self.unknown_handles + self.damaged + self.over_limit;
+        let unknown = self.unknown_calls.iter().map(|call| call.count);
+        let others = [self.used, self.unknown_handles, self.damaged, self.over_limit];
+        let all = unknown.chain(others).fold(0, u64::saturating_add);
         (all > 0).then(|| self.used as f64 / all as f64)
     }
 }

@@ -82,6 +82,15 @@ pub enum FoundFile {
     Link,
 }
 
+/// Direction of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// From the file to the program.
+    Read,
+    /// From the program to the file.
+    Write,
+}
+
 /// Receiver of the events of a trace.
 pub trait TraceSink {
     /// Takes an event. Events come in the order in which they began.
@@ -98,7 +107,7 @@ pub enum Note<'trace> {
     Line,
     /// A line was truncated or damaged, so that an operation is missing.
     Damaged,
-    /// An operation on a descriptor that was never opened, on an unknown path.
+    /// An operation on a file whose opening or path the trace does not show.
     UnknownHandle,
     /// The next event opens a file that was open before the trace began.
     AddedOpening {

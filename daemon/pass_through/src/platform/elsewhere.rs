@@ -11,7 +11,7 @@ use crate::{End, PassThroughError, Place, Receiver};
 pub struct PassThrough(Infallible);
 
 impl PassThrough {
-    /// Tells whether it was unmounted by someone else.
+    /// Tells whether it was unmounted by another process.
     pub fn has_ended(&self) -> bool {
         match self.0 {}
     }

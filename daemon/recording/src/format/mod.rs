@@ -17,12 +17,15 @@ use flate2::Crc;
 use longhaul_model::{Protocol, varint};
 use serde::{Deserialize, Serialize};
 
+use crate::operations::MAX_STORED_BYTES;
 use crate::{Account, MAX_OPERATIONS, Operations, RecordedTimes, Recording, Source, block};
 
 pub use nodes::MAX_NODES;
 
 /// Largest size of the file of a recording, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
+// A full list of operations leaves room for all names, and for the header and the last block, which take less than 2 MiB.
+const _: () = assert!(MAX_STORED_BYTES + MAX_NODES * nodes::MAX_NODE_BYTES + (2 << 20) <= MAX_FILE_BYTES);
 /// First bytes of the file.
 const MAGIC: &[u8] = b"longhaul recording\n";
 /// Version of the format. Older files are read, too: those of version 1 do not tell which names were given in open folders, and no

@@ -9,7 +9,7 @@ use crate::{FileKind, InitialState, Node, NodeNumber, PowerOfTwo};
 /// Largest number of nodes in a recording. The operations on further names are left out.
 pub const MAX_NODES: u64 = 2_000_000;
 /// Largest number of bytes of a node before compression: the parent takes five at most, kind and state one each.
-const MAX_NODE_BYTES: u64 = 7;
+pub(super) const MAX_NODE_BYTES: u64 = 7;
 
 /// Number of the first state that is a file; its class is added.
 const FIRST_FILE: u8 = 3;

@@ -45,7 +45,7 @@ fn example() -> Recording {
             node(0, FileKind::Image, InitialState::File(PowerOfTwo::of(5000))),
             node(0, FileKind::Other, InitialState::Link),
         ],
-        operations: operations.into(),
+        operations: operations.into_iter().collect(),
         mean_pauses: vec![0, 900, 1800],
         mean_sizes: vec![0; 13],
         times: Some(RecordedTimes {

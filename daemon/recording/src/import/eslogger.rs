@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::Importer;
 use super::numbers::date;
 use super::paths::outside_data_volume;
-use super::whole_files::{Direction, MAX_OPEN, WholeFile, open_mode};
+use super::whole_files::{MAX_OPEN, WholeFile, open_mode};
+use crate::trace::Direction;
 use crate::{Access, CallTime, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceSink};
 
 /// Bits of `st_mode` that are the sort of a file, and the sorts.
@@ -24,6 +25,8 @@ const REGULAR: u64 = 0o100_000;
 #[derive(Default)]
 pub struct EsloggerImporter {
     open: HashMap<OpenKey, Vec<OpenFile>>,
+    /// Number of all files in `open`.
+    open_files: usize,
     next_handle: u64,
 }
 
@@ -196,7 +199,8 @@ impl EsloggerImporter {
     }
 
     fn add_open(&mut self, context: &mut Context<'_>, key: OpenKey, mode: OpenMode, size: Option<u64>) {
-        if self.open.len() >= MAX_OPEN {
+        if self.open_files >= MAX_OPEN {
+            self.open_files = 0;
             let open = std::mem::take(&mut self.open);
             let handles = open.into_values().flatten().map(|file| file.handle).collect();
             context.call_time.close_all(context.sink, handles);
@@ -207,6 +211,7 @@ impl EsloggerImporter {
         let is_only_created = mode.create == CreateMode::Exclusive;
         let file = OpenFile { handle, access: mode.access, size, is_only_created };
         self.open.entry(key).or_default().push(file);
+        self.open_files += 1;
     }
 
     fn close(&mut self, context: &mut Context<'_>) {
@@ -229,6 +234,7 @@ impl EsloggerImporter {
     fn take_open(&mut self, key: &OpenKey) -> Option<OpenFile> {
         let files = self.open.get_mut(key)?;
         let file = files.pop();
+        self.open_files -= usize::from(file.is_some());
         if files.is_empty() {
             self.open.remove(key);
         }

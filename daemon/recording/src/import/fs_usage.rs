@@ -205,10 +205,6 @@ impl Context<'_, '_> {
         let (result, depth_in_open_folder) = (self.line.result(), None);
         self.sink.event(&TraceEvent { time, action, result, depth_in_open_folder });
     }
-
-    fn unknown(&mut self, name: &'static str, path: Option<&[u8]>) {
-        self.sink.note(Note::UnknownCall { name, path });
-    }
 }
 
 impl Importer for FsUsageImporter {
@@ -362,7 +358,8 @@ impl FsUsageImporter {
     }
 
     fn unknown(&self, context: &mut Context<'_, '_>, name: &'static str) {
-        context.unknown(name, self.path(context.line).as_deref());
+        let path = self.path(context.line);
+        context.sink.note(Note::UnknownCall { name, path: path.as_deref() });
     }
 
     fn transfer(&mut self, context: &mut Context<'_, '_>, access: Access) {
@@ -407,7 +404,7 @@ impl FsUsageImporter {
     fn control(&mut self, context: &mut Context<'_, '_>) {
         match context.line.word {
             b"FULLFSYNC" | b"BARRIERFSYNC" => self.on_handle(context, |handle| TraceAction::Sync { handle }),
-            b"GETLK" | b"SETLK" | b"SETLKW" | b"OFD_GETLK" | b"OFD_SETLK" | b"OFD_SETLKW" => {
+            b"SETLK" | b"SETLKW" | b"OFD_SETLK" | b"OFD_SETLKW" => {
                 self.on_handle(context, |handle| TraceAction::Lock { handle });
             }
             _ => {}

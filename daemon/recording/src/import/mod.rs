@@ -22,6 +22,7 @@ pub use detection::{detect, importer};
 pub use eslogger::EsloggerImporter;
 pub use fs_usage::FsUsageImporter;
 pub use nas_log::NasLogImporter;
+pub use owned::OwnedEvent;
 pub use samba::SambaAuditImporter;
 pub use strace::StraceImporter;
 

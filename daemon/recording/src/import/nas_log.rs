@@ -14,7 +14,8 @@ use csv_core::{ReadRecordResult, Reader};
 use super::Importer;
 use super::numbers::{date, syslog_date};
 use super::paths::absolute;
-use super::whole_files::{Direction, WholeFile, open_mode};
+use super::whole_files::{WholeFile, open_mode};
+use crate::trace::Direction;
 use crate::{Access, CallTime, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceSink};
 
 /// Size that a file is taken to have where the log has none (QNAP), in bytes.
@@ -104,8 +105,12 @@ impl NasLogImporter {
             "write" | "upload" | "create" | "add" | "3" | "15" if !is_folder => {
                 self.whole(sink, File { call_time, path, size, direction: Direction::Write });
             }
-            "open" | "4" => self.look(sink, File { call_time, path, size, direction: Direction::Read }),
-            "read" | "2" => self.look(sink, File { call_time, path, size: None, direction: Direction::Read }),
+            // What the log shows as opened, without a read or write of its own, is looked at.
+            "open" | "4" => {
+                let found = size.map(FoundFile::File);
+                call_time.emit(sink, TraceAction::Attributes { path, found });
+            }
+            "read" | "2" => call_time.emit(sink, TraceAction::Attributes { path, found: None }),
             "delete" | "del" | "1" if is_folder => call_time.emit(sink, TraceAction::RemoveFolder { path }),
             "delete" | "del" | "1" => call_time.emit(sink, TraceAction::Remove { path }),
             "mkdir" | "create folder" | "make directory" | "create" | "write" | "5" => {
@@ -139,12 +144,6 @@ impl NasLogImporter {
                 sink.note(Note::UnknownCall { name: "rename", path: self.path(text).as_deref() });
             }
         }
-    }
-
-    /// Emits a look at the attributes, for what the log shows as opened.
-    fn look(&mut self, sink: &mut dyn TraceSink, file: File<'_>) {
-        let found = file.size.map(FoundFile::File);
-        file.call_time.emit(sink, TraceAction::Attributes { path: file.path, found });
     }
 
     fn whole(&mut self, sink: &mut dyn TraceSink, file: File<'_>) {

@@ -1,5 +1,6 @@
 //! Operations for logs that show files, not calls: a file is read or written as a whole.
 
+use crate::trace::Direction;
 use crate::{Access, ActionResult, CallTime, CreateMode, OpenMode, TraceAction, TraceEvent, TraceSink};
 
 /// Length of each read and write.
@@ -10,13 +11,6 @@ const MAX_BYTES: u64 = 1 << 36;
 /// Largest number of open files that an importer keeps. A log without the ends of openings would fill the memory; when it is
 /// reached, all are closed.
 pub(super) const MAX_OPEN: usize = 1 << 16;
-
-/// Direction of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Read,
-    Write,
-}
 
 /// Mode of a plain opening.
 pub(super) const fn open_mode(access: Access) -> OpenMode {

@@ -14,10 +14,11 @@ use std::fmt;
 
 use longhaul_model::Protocol;
 
+use crate::trace::Direction;
 use crate::{
-    Account, Action, ActionResult, Copying, CreateMode, FoundFile, HandleNumber, MAX_OPERATIONS, NodeNumber,
-    Note, OpenMode, Operations, PowerOfTwo, RecordedOperation, Recording, Source, TraceAction, TraceEvent,
-    TraceSink, UnknownCall,
+    Account, Action, ActionResult, Copying, CreateMode, FoundFile, HandleNumber, NodeNumber, Note, OpenMode,
+    Operations, PowerOfTwo, RecordedOperation, Recording, Source, TraceAction, TraceEvent, TraceSink,
+    UnknownCall,
 };
 use means::ClassMeans;
 use names::Component;
@@ -343,12 +344,6 @@ impl Scrubber {
     }
 }
 
-/// Direction of a transfer.
-enum Direction {
-    Read,
-    Write,
-}
-
 struct PairOfNodes {
     from: NodeNumber,
     to: NodeNumber,
@@ -356,7 +351,7 @@ struct PairOfNodes {
 
 impl TraceSink for Scrubber {
     fn event(&mut self, event: &TraceEvent<'_>) {
-        if self.operations.len() as u64 >= MAX_OPERATIONS {
+        if self.operations.is_full() {
             return self.leave_out(Omission::OverLimit);
         }
         match self.apply(event) {

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
 use super::Scrubber;
+use crate::block::BLOCK_LENGTH;
 use crate::{
     Access, Action, ActionResult, CallTime, CreateMode, FileKind, FoundFile, InitialState, OpenMode,
-    PowerOfTwo, Recording, Source, TraceAction, TraceEvent, TraceSink,
+    Operations, PowerOfTwo, Recording, Source, TraceAction, TraceEvent, TraceSink,
 };
 
 const READ: OpenMode =
@@ -268,6 +269,15 @@ fn first_pause_of_a_thread_follows_the_operation_before() {
     let recording = scrubber.finish(Source::Strace, None);
     let pauses: Vec<PowerOfTwo> = recording.operations.iter().map(|operation| operation.pause).collect();
     assert_eq!(pauses, [0, 0, 30_000].map(PowerOfTwo::of));
+}
+
+#[test]
+fn operations_that_do_not_fit_into_a_file_are_left_out() {
+    let mut scrubber = Scrubber { operations: Operations::nearly_full(), ..Scrubber::new(b"/share") };
+    (0..BLOCK_LENGTH).for_each(|_| scrubber.event(&asked_for_space(1, [0, 1])));
+    scrubber.event(&asked_for_space(1, [2, 1]));
+    let account = scrubber.finish(Source::Strace, None).account;
+    assert_eq!((account.used, account.over_limit), (BLOCK_LENGTH as u64, 1));
 }
 
 #[test]

@@ -11,12 +11,11 @@ use longhaul_recording::TraceAction;
 use parking_lot::RwLock;
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Stat, Uid};
 
-use super::attributes::{attributes, result_of, timestamps};
+use super::attributes::{attributes, open_flags, result_of, timestamps};
 use super::folder::{Folder, identity, magic_path, reopen};
 use super::open_files::{OpenFile, OpenFiles};
 use super::recorder::{Recorder, Request, Subject};
 use super::tree::{Entry, NameIn, Tree};
-use super::work::{Work, on_path};
 
 /// The shown folder with all that the kernel knows of it.
 pub struct Answers {
@@ -79,11 +78,13 @@ impl Answers {
         let _unchanged = self.renames.read();
         match self.path(number) {
             Ok(path) => Ok(NodeHandle::Own(self.folder.handle(&path)?)),
-            Err(error) => {
-                let open = self.files.handle_of(number).and_then(|handle| self.files.get(handle).ok());
-                open.map(NodeHandle::Open).ok_or(error)
-            }
+            Err(error) => self.latest_opening(number).map(NodeHandle::Open).ok_or(error),
         }
+    }
+
+    /// Returns the latest opening of a file.
+    fn latest_opening(&self, number: u64) -> Option<Arc<OpenFile>> {
+        self.files.handle_of(number, |_| true).and_then(|handle| self.files.get(handle).ok())
     }
 
     /// Returns a handle of a file with these flags.
@@ -91,7 +92,8 @@ impl Answers {
         let _unchanged = self.renames.read();
         let file = match self.path(number) {
             Ok(path) => self.folder.open_file(&path, flags, Mode::empty())?,
-            Err(_) => reopen(&self.handle(number)?, flags)?,
+            // Not through `handle`: its lock would wait for a rename, and that for the lock of this function.
+            Err(error) => reopen(&self.latest_opening(number).ok_or(error)?, flags)?,
         };
         Ok(self.files.add(file, number))
     }
@@ -118,10 +120,10 @@ impl Answers {
         request: Request<'_>,
         number: u64,
         answer: &io::Result<T>,
-        action: impl for<'path> FnOnce(&'path [u8]) -> TraceAction<'path> + Send + 'static,
+        action: impl for<'path> FnOnce(&'path [u8]) -> TraceAction<'path>,
     ) {
-        let work = self.absolute_path(number).map(|path| on_path(path, action));
-        request.end(Subject::File(number), result_of(answer), work);
+        let path = self.absolute_path(number);
+        request.end(Subject::File(number), result_of(answer), path.as_deref().map(action));
     }
 
     /// Ends a request about a name, as an operation on its path.
@@ -130,10 +132,10 @@ impl Answers {
         request: Request<'_>,
         name: NameIn,
         answer: &io::Result<T>,
-        action: impl for<'path> FnOnce(&'path [u8]) -> TraceAction<'path> + Send + 'static,
+        action: impl for<'path> FnOnce(&'path [u8]) -> TraceAction<'path>,
     ) {
-        let work = self.absolute_name(&name).map(|path| on_path(path, action));
-        request.end(Subject::Name(name), result_of(answer), work);
+        let path = self.absolute_name(&name);
+        request.end(Subject::Name(name), result_of(answer), path.as_deref().map(action));
     }
 
     /// Looks a name up, and counts the reference that the kernel then holds.
@@ -172,8 +174,9 @@ impl Answers {
     pub fn create_file(&self, name: &NameIn, flags: i32, mode: u32) -> io::Result<(FoundEntry, u64)> {
         let file = {
             let _unchanged = self.renames.read();
-            let asked = OFlags::from_bits_retain(flags.cast_unsigned());
-            self.folder.open_file(&self.path_of_name(name)?, asked, Mode::from_raw_mode(mode & 0o7777))?
+            let creation = OFlags::from_bits_retain(flags.cast_unsigned()) & (OFlags::CREATE | OFlags::EXCL);
+            let (path, mode) = (self.path_of_name(name)?, Mode::from_raw_mode(mode & 0o7777));
+            self.folder.open_file(&path, open_flags(flags) | creation, mode)?
         };
         let found = self.remember(name, &rustix::fs::fstat(&file)?);
         let handle = self.files.add(file, found.entry.number);
@@ -230,15 +233,6 @@ impl Answers {
             set_times(&handle, change)?;
         }
         Ok(attributes(&rustix::fs::fstat(&handle)?, number))
-    }
-
-    /// Describes a change for the recording.
-    pub fn change_work(&self, number: u64, change: &Change) -> Option<Work> {
-        let path = self.absolute_path(number)?;
-        Some(match change.size {
-            Some(length) => on_path(path, move |path| TraceAction::SetLength { path, length }),
-            None => on_path(path, |path| TraceAction::SetAttributes { path }),
-        })
     }
 }
 

@@ -76,10 +76,17 @@ fn before_epoch(before: Duration) -> Timespec {
     }
 }
 
-/// Returns the flags with which a program opened a file, without those that the kernel handles itself.
+/// Returns the flags with which a program opened a file, without those that the kernel handles itself, or adds for itself, as it does
+/// for a program that is started: `openat2` refuses what it does not know. `O_DIRECT` would need aligned buffers.
 pub fn open_flags(flags: i32) -> OFlags {
-    let kernels_own = OFlags::CREATE | OFlags::EXCL | OFlags::NOCTTY | OFlags::NOFOLLOW;
-    OFlags::from_bits_retain(flags.cast_unsigned()) - kernels_own
+    let passed_on = OFlags::RWMODE
+        | OFlags::APPEND
+        | OFlags::DIRECTORY
+        | OFlags::NOATIME
+        | OFlags::NONBLOCK
+        | OFlags::SYNC
+        | OFlags::TRUNC;
+    OFlags::from_bits_retain(flags.cast_unsigned()) & passed_on
 }
 
 /// Returns the way in which a file was opened, by the flags of the program.
@@ -149,5 +156,13 @@ mod tests {
             open_flags(libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND),
             OFlags::WRONLY | OFlags::APPEND
         );
+    }
+
+    #[test]
+    fn flags_that_openat2_refuses_are_left_out() {
+        // `__FMODE_EXEC` (linux/fs.h): the kernel opens a program to start it.
+        let start = 0x20;
+        assert_eq!(open_flags(libc::O_RDONLY | start), OFlags::RDONLY);
+        assert_eq!(open_flags(libc::O_RDWR | libc::O_DIRECT | libc::O_SYNC), OFlags::RDWR | OFlags::SYNC);
     }
 }

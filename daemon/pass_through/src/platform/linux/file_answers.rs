@@ -10,9 +10,9 @@ use rustix::fs::{FallocateFlags, SeekFrom};
 use super::answers::Answers;
 use super::attributes::result_of;
 use super::locks::Lock;
-use super::open_files::OpenFile;
+use super::open_files::{OpenFile, close};
+use super::programs::has_signal;
 use super::recorder::Subject;
-use super::work::on_handle;
 
 /// A request about a lock.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +34,24 @@ pub struct Use {
     pub handle: u64,
 }
 
+impl LockRequest {
+    /// Takes the lock through the first of these openings of its file that can have it: one that only reads has no lock for writing.
+    fn take(self, thread: u32, openings: &[Arc<OpenFile>]) -> io::Result<()> {
+        let mut answer = Err(rustix::io::Errno::BADF.into());
+        for opening in openings {
+            opening.lock_owner.store(self.owner, Ordering::Relaxed);
+            answer = match self.waits {
+                true => self.lock.wait(opening, || has_signal(thread)),
+                false => self.lock.set(opening),
+            };
+            if !matches!(&answer, Err(error) if error.raw_os_error() == Some(libc::EBADF)) {
+                break;
+            }
+        }
+        answer
+    }
+}
+
 impl Answers {
     /// Reads bytes.
     pub fn read(&self, by: Use, offset: u64, length: u32) -> io::Result<Vec<u8>> {
@@ -43,7 +61,7 @@ impl Answers {
         let read = answer.as_ref().map_or(0, |read| *read as u64);
         let action =
             TraceAction::Read { handle: by.handle, offset: Some(offset), length: length.into(), read };
-        call.end(Subject::Handle(by.handle), result_of(&answer), Some(on_handle(action)));
+        call.end(Subject::Handle(by.handle), result_of(&answer), Some(action));
         buffer.truncate(answer?);
         Ok(buffer)
     }
@@ -54,7 +72,7 @@ impl Answers {
         let answer = self.on_file(by.handle, |file| rustix::io::pwrite(file, data, offset));
         let length = answer.as_ref().map_or(data.len(), |written| *written) as u64;
         let action = TraceAction::Write { handle: by.handle, offset: Some(offset), length };
-        call.end(Subject::Handle(by.handle), result_of(&answer), Some(on_handle(action)));
+        call.end(Subject::Handle(by.handle), result_of(&answer), Some(action));
         answer
     }
 
@@ -63,14 +81,20 @@ impl Answers {
         let call = self.recorder.begin(by.thread);
         let answer = self.files.get(by.handle).and_then(|file| {
             file.is_closed.store(true, Ordering::Relaxed);
-            if owner != 0 && file.lock_owner.load(Ordering::Relaxed) == owner {
-                Lock::ALL_ENDED.set(&*file)?;
-            }
-            drop(rustix::io::dup(&*file)?);
-            Ok(())
+            let unlocked = self.end_locks(file.number, owner);
+            close(rustix::io::dup(&*file)?).and(unlocked)
         });
         call.flushed(by.handle);
         answer
+    }
+
+    /// Ends all locks that an owner has on a file: one closed handle of a program ends those of all its handles (fcntl(2)).
+    fn end_locks(&self, number: u64, owner: u64) -> io::Result<()> {
+        let locked = if owner == 0 { vec![] } else { self.files.locked_by(number, owner) };
+        locked.iter().try_for_each(|file| {
+            file.lock_owner.store(0, Ordering::Relaxed);
+            Lock::ALL_ENDED.set(file)
+        })
     }
 
     /// Closes a file or folder.
@@ -85,8 +109,8 @@ impl Answers {
         let call = self.recorder.begin(by.thread);
         let sync = if only_data { rustix::fs::fdatasync } else { rustix::fs::fsync };
         let answer = self.on_file(by.handle, sync);
-        let work = on_handle(TraceAction::Sync { handle: by.handle });
-        call.end(Subject::Handle(by.handle), result_of(&answer), Some(work));
+        let action = TraceAction::Sync { handle: by.handle };
+        call.end(Subject::Handle(by.handle), result_of(&answer), Some(action));
         answer
     }
 
@@ -94,15 +118,27 @@ impl Answers {
     pub fn lock(&self, by: Use, request: LockRequest) -> io::Result<()> {
         let call = self.recorder.begin(by.thread);
         let answer = self.files.get(by.handle).and_then(|file| {
-            file.lock_owner.store(request.owner, Ordering::Relaxed);
-            if request.waits { request.lock.wait(&*file) } else { request.lock.set(&*file) }
+            let openings = self.files.lockable_by(&file, request.owner);
+            let mut locked =
+                openings.iter().filter(|one| one.lock_owner.load(Ordering::Relaxed) == request.owner);
+            match request.lock.kind {
+                libc::F_UNLCK => locked.try_for_each(|opening| request.lock.set(opening)),
+                _ => request.take(by.thread, &openings),
+            }
         });
-        let work = on_handle(TraceAction::Lock { handle: by.handle });
-        call.end(Subject::Handle(by.handle), result_of(&answer), Some(work));
+        let action = TraceAction::Lock { handle: by.handle };
+        call.end(Subject::Handle(by.handle), result_of(&answer), Some(action));
         answer
     }
 
-    /// Allocates space. Recordings know only a file that becomes longer by it.
+    /// Returns a lock of another owner that is in the way of this one; of kind `F_UNLCK` if there is none.
+    pub fn conflict(&self, handle: u64, request: LockRequest) -> io::Result<Lock> {
+        let file = self.files.get(handle)?;
+        let locked = self.files.locked_by(file.number, request.owner);
+        request.lock.conflict(locked.first().unwrap_or(&file))
+    }
+
+    /// Allocates space. Recordings know only a file that becomes longer by it; the rest is counted.
     pub fn allocate(&self, by: Use, range: std::ops::Range<u64>, mode: i32) -> io::Result<()> {
         let call = self.recorder.begin(by.thread);
         let flags = FallocateFlags::from_bits_retain(mode.cast_unsigned());
@@ -111,11 +147,12 @@ impl Answers {
         let answer = rustix::fs::fallocate(&*file, flags, range.start, length).map_err(io::Error::from);
         let size = rustix::fs::fstat(&*file).map_or(0, |found| found.st_size.cast_unsigned());
         if flags.is_empty() && size == range.end {
-            let number = file.number;
-            self.end_on_file(call, number, &answer, move |path| TraceAction::SetLength {
+            self.end_on_file(call, file.number, &answer, |path| TraceAction::SetLength {
                 path,
                 length: size,
             });
+        } else {
+            self.recorder.unknown_call("fallocate", self.absolute_path(file.number).as_deref());
         }
         answer
     }

@@ -1,4 +1,6 @@
-//! Locks on ranges of open files. They belong to the open file, so that two programs that use the pass-through exclude each other.
+//! Locks on ranges of open files. They belong to the open file, so that two programs that use the pass-through exclude each other. All
+//! locks of one program on a file go through the same open file where possible, so that they do not exclude each other. They do not
+//! go through one that is opened for them: an SMB server lets only the locked handle write.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -27,15 +29,17 @@ impl Lock {
         control(file, libc::F_OFD_SETLK, &mut self.argument())
     }
 
-    /// Waits for the lock.
-    pub fn wait(self, file: &impl AsFd) -> io::Result<()> {
+    /// Waits for the lock, at most until `is_interrupted` returns true.
+    pub fn wait(self, file: &impl AsFd, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
         loop {
             match self.set(file) {
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
-                    std::thread::sleep(RETRY);
-                }
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {}
                 done => return done,
             }
+            if is_interrupted() {
+                return Err(rustix::io::Errno::INTR.into());
+            }
+            std::thread::sleep(RETRY);
         }
     }
 
@@ -64,4 +68,20 @@ fn control(file: &impl AsFd, command: libc::c_int, lock: &mut libc::flock) -> io
     // SAFETY: the descriptor is open as long as `file` is borrowed, and `lock` is a valid `flock` for these commands.
     let answer = unsafe { libc::fcntl(file.as_fd().as_raw_fd(), command, std::ptr::from_mut(lock)) };
     if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_ends_when_the_program_is_interrupted() {
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        let lock = Lock { start: 0, end: 9, kind: libc::F_WRLCK };
+        let [holder, waiting] = [scratch.reopen().unwrap(), scratch.reopen().unwrap()];
+        lock.set(&holder).unwrap();
+        assert_eq!(lock.wait(&waiting, || true).unwrap_err().kind(), io::ErrorKind::Interrupted);
+        Lock::ALL_ENDED.set(&holder).unwrap();
+        lock.wait(&waiting, || true).unwrap();
+    }
 }

@@ -14,8 +14,9 @@ mod replies;
 mod requests;
 mod tree;
 mod unmount;
-mod work;
 
+#[cfg(test)]
+mod answer_tests;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ use std::time::Duration;
 use fuser::{BackgroundSession, Config, FopenFlags, MountOption, SessionACL};
 use longhaul_model::Mount;
 use parking_lot::RwLock;
+use rustix::fs::Mode;
 
 use answers::Answers;
 use folder::Folder;
@@ -50,20 +52,21 @@ pub struct PassThrough {
 }
 
 impl PassThrough {
-    /// Tells whether it was unmounted by someone else.
+    /// Tells whether it was unmounted by another process.
     pub fn has_ended(&self) -> bool {
         self.session.guard.is_finished()
     }
 
-    /// Unmounts it, and hands over the operations that still wait. If programs use it, it is detached. A share that does not
-    /// answer is not waited for.
+    /// Unmounts it, unless a user has done so, and hands over the operations that still wait. If programs use it, it is detached. A
+    /// share that does not answer is not waited for.
     pub fn end(self) -> End {
         self.end_within(unmount::GRACE)
     }
 
     /// As [`Self::end`], if programs may use it for this long.
     fn end_within(self, grace: Duration) -> End {
-        let end = unmount::unmount(&self.place.mount_point, grace);
+        let unmount = || unmount::unmount(&self.place.mount_point, grace);
+        let end = if self.has_ended() { End::Unmounted } else { unmount() };
         self.recorder.finish();
         if self.was_created && end != End::StillMounted {
             // Not empty only if someone wrote into it meanwhile; then it stays.
@@ -75,32 +78,44 @@ impl PassThrough {
     }
 }
 
-/// Mounts a pass-through file system. A mount that a killed process left at the same place is removed first.
+/// Mounts a pass-through file system. A mount that a killed process left at the same place is removed first. From now on this
+/// process has no umask.
 ///
 /// # Errors
 ///
 /// [`PassThroughError`], which says what is missing.
 pub fn mount(place: &Place, mounts: &[Mount], receiver: Receiver) -> Result<PassThrough, PassThroughError> {
     let helper_is_missing = !rustix::process::geteuid().is_root() && !is_in_path("fusermount3");
-    if place.mount_point.starts_with(&place.folder) {
-        return Err(PassThroughError::Inside { mount_point: place.mount_point.clone() });
-    }
     if !Path::new("/dev/fuse").exists() {
         return Err(PassThroughError::NoDevice);
     }
     if helper_is_missing {
         return Err(PassThroughError::NoHelper);
     }
+    let place = Place { mount_point: resolved(place)?, folder: place.folder.clone() };
     remove_stale(&place.mount_point, mounts)?;
     let was_created = prepare(&place.mount_point)?;
     let recorder = Arc::new(Recorder::new(receiver));
-    let started = serve(place, Arc::clone(&recorder));
+    let started = serve(&place, Arc::clone(&recorder));
     let session = started.inspect_err(|_| {
         if was_created {
             let _ = fs::remove_dir(&place.mount_point);
         }
     })?;
-    Ok(PassThrough { session, recorder, place: place.clone(), was_created })
+    Ok(PassThrough { session, recorder, place, was_created })
+}
+
+/// Returns the path of the mount point as the system names it. Its last part is not touched: it may be a mount that does not answer.
+fn resolved(place: &Place) -> Result<PathBuf, PassThroughError> {
+    let Place { folder, mount_point } = place;
+    let (Some(parent), Some(name)) = (mount_point.parent(), mount_point.file_name()) else {
+        return Err(PassThroughError::NotEmpty { mount_point: mount_point.clone() });
+    };
+    let resolved = fs::canonicalize(parent).map_err(refused("create", mount_point))?.join(name);
+    match resolved.starts_with(fs::canonicalize(folder).map_err(refused("open", folder))?) {
+        true => Err(PassThroughError::Inside { mount_point: mount_point.clone() }),
+        false => Ok(resolved),
+    }
 }
 
 fn serve(place: &Place, recorder: Arc<Recorder>) -> Result<BackgroundSession, PassThroughError> {
@@ -117,6 +132,8 @@ fn serve(place: &Place, recorder: Arc<Recorder>) -> Result<BackgroundSession, Pa
         recorder,
     };
     let requests = Requests { answers: Arc::new(answers), opened: FopenFlags::empty() };
+    // The kernel has applied the mask of the program to the mode of each new file.
+    rustix::process::umask(Mode::empty());
     fuser::spawn_mount(requests, &place.mount_point, &config()).map_err(refused("mount", &place.mount_point))
 }
 
@@ -146,7 +163,8 @@ fn prepare(mount_point: &Path) -> Result<bool, PassThroughError> {
     match fs::create_dir(mount_point) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let is_empty = fs::read_dir(mount_point).is_ok_and(|mut entries| entries.next().is_none());
+            let is_empty = !mount_point.is_symlink()
+                && fs::read_dir(mount_point).is_ok_and(|mut entries| entries.next().is_none());
             let not_empty = || PassThroughError::NotEmpty { mount_point: mount_point.to_owned() };
             is_empty.then_some(false).ok_or_else(not_empty)
         }

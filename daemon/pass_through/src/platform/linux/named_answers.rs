@@ -11,7 +11,6 @@ use super::attributes::{open_flags, open_mode, result_of};
 use super::folder::{ListedName, magic_path};
 use super::recorder::Subject;
 use super::tree::NameIn;
-use super::work::{on_link, on_path, on_rename};
 
 impl Answers {
     /// Looks a name up.
@@ -20,15 +19,19 @@ impl Answers {
         let answer = self.find(&name);
         match &answer {
             Ok(found) => call.found(name, found.entry.number),
-            Err(_) => match self.absolute_name(&name) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => match self.absolute_name(&name) {
                 Some(path) => call.missing(name, path),
                 None => drop(call),
             },
+            // A file that the share does not show now may be there.
+            Err(_) => {
+                self.end_on_name(call, name, &answer, |path| TraceAction::Attributes { path, found: None });
+            }
         }
         answer
     }
 
-    /// Creates a file without opening it, or a file of another kind. Those have no content and are not recorded.
+    /// Creates a file without opening it, or a file of another kind. Those have no operation in recordings and are counted.
     pub fn make_node(&self, thread: u32, name: NameIn, mode: u32, device: u32) -> io::Result<FoundEntry> {
         let call = self.recorder.begin(thread);
         let kind = FileType::from_raw_mode(mode);
@@ -36,10 +39,13 @@ impl Answers {
             let mode = Mode::from_raw_mode(mode & 0o7777);
             rustix::fs::mknodat(&folder, &name.name, kind, mode, device.into())
         });
-        let path = self.absolute_name(&name).filter(|_| kind == FileType::RegularFile);
-        let mode = open_mode(libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL);
-        let work = path.map(|path| on_path(path, move |path| TraceAction::Open { path, mode, handle: None }));
-        call.end(Subject::Name(name), result_of(&answer), work);
+        if kind == FileType::RegularFile {
+            let mode = open_mode(libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL);
+            self.end_on_name(call, name, &answer, |path| TraceAction::Open { path, mode, handle: None });
+        } else {
+            self.recorder.unknown_call("mknod", self.absolute_name(&name).as_deref());
+            call.end(Subject::Name(name), result_of(&answer), None);
+        }
         answer
     }
 
@@ -69,8 +75,9 @@ impl Answers {
                 rustix::fs::linkat(CWD, magic_path(&file), &folder, &name.name, AtFlags::SYMLINK_FOLLOW)
             })
         });
-        let work = from.zip(self.absolute_name(&name)).map(|(from, to)| on_link(from, to));
-        call.end(Subject::Name(name), result_of(&answer), work);
+        let paths = from.zip(self.absolute_name(&name));
+        let action = paths.as_ref().map(|(from, to)| TraceAction::HardLink { from, to });
+        call.end(Subject::Name(name), result_of(&answer), action);
         answer
     }
 
@@ -90,14 +97,17 @@ impl Answers {
         answer
     }
 
-    /// Renames a file. Two files that change places have no operation in recordings.
+    /// Renames a file. Two files that change places have no operation in recordings and are counted.
     pub fn move_name(&self, thread: u32, from: &NameIn, to: NameIn, flags: RenameFlags) -> io::Result<()> {
         let call = self.recorder.begin(thread);
         let paths = self.absolute_name(from).zip(self.absolute_name(&to));
         let answer = self.rename(from, &to, flags);
-        let paths = paths.filter(|_| !flags.contains(RenameFlags::EXCHANGE));
-        let work = paths.map(|(from, to)| on_rename(from, to));
-        call.end(Subject::Name(to), result_of(&answer), work);
+        let mut action = paths.as_ref().map(|(from, to)| TraceAction::Rename { from, to });
+        if flags.contains(RenameFlags::EXCHANGE) {
+            action = None;
+            self.recorder.unknown_call("rename_exchange", paths.as_ref().map(|(from, _)| from.as_slice()));
+        }
+        call.end(Subject::Name(to), result_of(&answer), action);
         answer
     }
 
@@ -106,7 +116,7 @@ impl Answers {
         let call = self.recorder.begin(thread);
         let answer = self.open(number, open_flags(flags));
         let (mode, handle) = (open_mode(flags), answer.as_ref().ok().copied());
-        self.end_on_file(call, number, &answer, move |path| TraceAction::Open { path, mode, handle });
+        self.end_on_file(call, number, &answer, |path| TraceAction::Open { path, mode, handle });
         answer
     }
 
@@ -122,7 +132,7 @@ impl Answers {
         let flags = flags | libc::O_CREAT;
         let answer = self.create_file(&name, flags, mode);
         let (mode, handle) = (open_mode(flags), answer.as_ref().ok().map(|(_, handle)| *handle));
-        self.end_on_name(call, name, &answer, move |path| TraceAction::Open { path, mode, handle });
+        self.end_on_name(call, name, &answer, |path| TraceAction::Open { path, mode, handle });
         answer
     }
 
@@ -154,7 +164,7 @@ impl Answers {
         // The kernel asks for fewer names at a time than a program does: one operation for each batch of the folder.
         if batch.is_some() || answer.is_err() {
             let action = TraceAction::List { handle: by.handle, entries: batch };
-            call.end(Subject::Handle(by.handle), result_of(&answer), Some(super::work::on_handle(action)));
+            call.end(Subject::Handle(by.handle), result_of(&answer), Some(action));
         }
         answer
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::sync::atomic::Ordering;
 
 use fuser::FileAttr;
 use longhaul_recording::TraceAction;
@@ -10,8 +11,8 @@ use rustix::fs::{Access, AtFlags, CWD, StatVfs, XattrFlags};
 use super::answers::{Answers, Change};
 use super::attributes::{found_file, result_of};
 use super::folder::magic_path;
+use super::open_files::OpenFile;
 use super::recorder::Subject;
-use super::work::on_handle;
 
 /// Attribute that the kernel reads before writes, not the program.
 const KERNELS_OWN_ATTRIBUTE: &str = "security.capability";
@@ -34,16 +35,17 @@ impl Answers {
         let call = self.recorder.begin(thread);
         // The kernel does not say if a program asked with a path or with an open file. With a path, it looked that up.
         let has_path = self.recorder.has_walked_to(thread, number);
-        let open = given.or_else(|| self.files.used_handle_of(number)).filter(|_| !has_path);
+        let is_used = |file: &OpenFile| !file.is_closed.load(Ordering::Relaxed);
+        let open = given.or_else(|| self.files.handle_of(number, is_used)).filter(|_| !has_path);
         let answer = self.attributes(number, open);
         let found = answer.as_ref().ok().map(found_file);
         match open {
             Some(handle) => {
-                let work = on_handle(TraceAction::HandleAttributes { handle, found });
-                call.end(Subject::Handle(handle), result_of(&answer), Some(work));
+                let action = TraceAction::HandleAttributes { handle, found };
+                call.end(Subject::Handle(handle), result_of(&answer), Some(action));
             }
             None => {
-                self.end_on_file(call, number, &answer, move |path| TraceAction::Attributes { path, found });
+                self.end_on_file(call, number, &answer, |path| TraceAction::Attributes { path, found });
             }
         }
         answer
@@ -53,7 +55,10 @@ impl Answers {
     pub fn change(&self, thread: u32, number: u64, change: &Change) -> io::Result<FileAttr> {
         let call = self.recorder.begin(thread);
         let answer = self.set_attributes(number, change);
-        call.end(Subject::File(number), result_of(&answer), self.change_work(number, change));
+        self.end_on_file(call, number, &answer, |path| match change.size {
+            Some(length) => TraceAction::SetLength { path, length },
+            None => TraceAction::SetAttributes { path },
+        });
         answer
     }
 
@@ -82,10 +87,7 @@ impl Answers {
         let set = |file| Ok(rustix::fs::setxattr(magic_path(&file), new.name, new.value, flags)?);
         let answer = self.handle(number).and_then(set);
         let length = new.value.len() as u64;
-        self.end_on_file(call, number, &answer, move |path| TraceAction::WriteExtendedAttribute {
-            path,
-            length,
-        });
+        self.end_on_file(call, number, &answer, |path| TraceAction::WriteExtendedAttribute { path, length });
         answer
     }
 

@@ -1,8 +1,8 @@
 //! Files and folders that programs have open.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -70,7 +70,7 @@ impl Listing {
 /// All files that are open, by their handles. A handle is used once.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
-    files: RwLock<HashMap<u64, Arc<OpenFile>>>,
+    files: RwLock<BTreeMap<u64, Arc<OpenFile>>>,
     last: AtomicU64,
 }
 
@@ -94,22 +94,64 @@ impl OpenFiles {
         self.files.read().get(&handle).cloned().ok_or_else(|| rustix::io::Errno::BADF.into())
     }
 
-    /// Returns the latest handle of a file.
-    pub fn handle_of(&self, number: u64) -> Option<u64> {
+    /// Returns the latest handle of a file that meets a condition.
+    pub fn handle_of(&self, number: u64, is_wanted: impl Fn(&OpenFile) -> bool) -> Option<u64> {
         let files = self.files.read();
-        files.iter().filter(|(_, file)| file.number == number).map(|(handle, _)| *handle).max()
+        let mut latest_first = files.iter().rev();
+        latest_first.find(|(_, file)| file.number == number && is_wanted(file)).map(|(handle, _)| *handle)
     }
 
-    /// Returns the latest handle of a file that no program has closed.
-    pub fn used_handle_of(&self, number: u64) -> Option<u64> {
-        let files = self.files.read();
-        let used =
-            files.iter().filter(|(_, file)| file.number == number && !file.is_closed.load(Ordering::Relaxed));
-        used.map(|(handle, _)| *handle).max()
+    /// Returns the openings of a file through which an owner took locks, the first one first.
+    pub fn locked_by(&self, number: u64, owner: u64) -> Vec<Arc<OpenFile>> {
+        locked_by(&self.files.read(), number, owner)
+    }
+
+    /// Returns the openings through which an owner may take locks of a file. The given one comes first if the owner has locks through
+    /// it, because locks of two openings exclude each other; else last.
+    pub fn lockable_by(&self, file: &Arc<OpenFile>, owner: u64) -> Vec<Arc<OpenFile>> {
+        // For writing, so that two threads of a program do not choose two openings.
+        let files = self.files.write();
+        let mut openings = locked_by(&files, file.number, owner);
+        if openings.is_empty() {
+            file.lock_owner.store(owner, Ordering::Relaxed);
+        }
+        openings.sort_by_key(|opening| !Arc::ptr_eq(opening, file));
+        if openings.first().is_none_or(|first| !Arc::ptr_eq(first, file)) {
+            openings.push(Arc::clone(file));
+        }
+        openings
     }
 
     /// Removes an open file.
     pub fn remove(&self, handle: u64) -> Option<Arc<OpenFile>> {
         self.files.write().remove(&handle)
+    }
+}
+
+fn locked_by(files: &BTreeMap<u64, Arc<OpenFile>>, number: u64, owner: u64) -> Vec<Arc<OpenFile>> {
+    let is_locked =
+        |file: &&Arc<OpenFile>| file.number == number && file.lock_owner.load(Ordering::Relaxed) == owner;
+    files.values().filter(is_locked).cloned().collect()
+}
+
+/// Closes a descriptor. A share tells here that it could not keep what was written; dropping the descriptor ignores that.
+pub fn close(file: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor is owned here, and after `into_raw_fd` nothing else closes it.
+    let answer = unsafe { libc::close(file.into_raw_fd()) };
+    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::FromRawFd;
+
+    use super::*;
+
+    #[test]
+    fn error_at_close_is_returned() {
+        // SAFETY: no descriptor has this number, so nothing is closed that something else uses.
+        let missing = unsafe { OwnedFd::from_raw_fd(i32::MAX) };
+        assert_eq!(close(missing).unwrap_err().raw_os_error(), Some(libc::EBADF));
+        close(std::fs::File::open("/dev/null").unwrap().into()).unwrap();
     }
 }

@@ -8,15 +8,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use longhaul_recording::{ActionResult, CallTime, TraceAction, TraceEvent};
+use longhaul_recording::{ActionResult, CallTime, Note, OwnedEvent, TraceAction, TraceEvent};
 use parking_lot::Mutex;
 
 use super::tree::NameIn;
-use super::work::{Work, on_path};
 use crate::Receiver;
 
 /// Time after the end of a look-up or a `flush` from which it is not connected to a later request.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Largest number of operations that wait for an earlier one: more than programs make in [`PATIENCE`]. A call that waits for a lock,
+/// or for a share that hangs, is handed over after them.
+const MAX_WAITING: usize = 1 << 16;
 
 /// Beginning of a request, with a number that makes it unique.
 type Beginning = (Duration, u64);
@@ -32,16 +34,16 @@ struct State {
     next: u64,
     /// Requests whose operation is not known yet. Operations that began later wait for them.
     open: BTreeSet<Beginning>,
-    waiting: BTreeMap<Beginning, Operation>,
+    waiting: BTreeMap<Beginning, OwnedEvent>,
     walks: HashMap<u32, Walk>,
     closings: HashMap<u64, Closing>,
 }
 
-struct Operation {
+/// A call of a program: one request or more.
+struct Call {
     thread: u32,
+    began: Beginning,
     took: Duration,
-    result: ActionResult,
-    work: Work,
 }
 
 /// Look-ups of a thread so far.
@@ -120,6 +122,11 @@ impl Recorder {
             .is_some_and(|walk| matches!(walk.end, WalkEnd::Found(found) if found == file))
     }
 
+    /// Reports a call for which recordings have no operation.
+    pub fn unknown_call(&self, name: &'static str, path: Option<&[u8]>) {
+        self.state.lock().receiver.note(Note::UnknownCall { name, path });
+    }
+
     /// Hands over everything that still waits.
     pub fn finish(&self) {
         let mut state = self.state.lock();
@@ -131,7 +138,7 @@ impl Recorder {
 
 impl Request<'_> {
     /// Ends a request that is an operation.
-    pub fn end(mut self, subject: Subject, result: ActionResult, work: Option<Work>) {
+    pub fn end(mut self, subject: Subject, result: ActionResult, action: Option<TraceAction<'_>>) {
         let now = self.recorder.start.elapsed();
         let mut state = self.recorder.state.lock();
         let mut took = now.saturating_sub(self.began.0);
@@ -147,8 +154,8 @@ impl Request<'_> {
                 state.end_walk(self.thread, walk);
             }
         }
-        if let Some(work) = work {
-            state.waiting.insert(self.began, Operation { thread: self.thread, took, result, work });
+        if let Some(action) = action {
+            state.add(Call { thread: self.thread, began: self.began, took }, action, result);
         }
     }
 
@@ -200,9 +207,8 @@ impl Request<'_> {
             state.open.remove(&self.began);
             (self.began, self.thread) = (closing.began, closing.thread);
         }
-        let work: Work = Box::new(move |tell| tell(TraceAction::Close { handle }));
-        let operation = Operation { thread: self.thread, took, result: ActionResult::Done, work };
-        state.waiting.insert(self.began, operation);
+        let call = Call { thread: self.thread, began: self.began, took };
+        state.add(call, TraceAction::Close { handle }, ActionResult::Done);
     }
 }
 
@@ -231,13 +237,21 @@ impl Walk {
 }
 
 impl State {
+    /// Adds an operation, which waits for those that began before it.
+    fn add(&mut self, call: Call, action: TraceAction<'_>, result: ActionResult) {
+        let time =
+            CallTime { took: Some(call.took), ..CallTime::beginning(call.thread.into(), call.began.0) };
+        // The kernel names a folder by its number, however the program named it.
+        let event = TraceEvent { time, action, result, depth_in_open_folder: None };
+        self.waiting.insert(call.began, OwnedEvent::of(&event));
+    }
+
     /// Ends look-ups that belong to no other request: only a name that does not exist was looked for.
     fn end_walk(&mut self, thread: u32, walk: Walk) {
         self.open.remove(&walk.began);
-        if let WalkEnd::Missing(path) = walk.end {
-            let work = on_path(path, |path| TraceAction::Attributes { path, found: None });
-            let operation = Operation { thread, took: walk.took, result: ActionResult::NotFound, work };
-            self.waiting.insert(walk.began, operation);
+        if let WalkEnd::Missing(path) = &walk.end {
+            let call = Call { thread, began: walk.began, took: walk.took };
+            self.add(call, TraceAction::Attributes { path, found: None }, ActionResult::NotFound);
         }
     }
 
@@ -270,19 +284,13 @@ impl State {
 
     /// Hands over the operations before which no other one can begin.
     fn deliver(&mut self) {
-        while let Some(first) = self.waiting.first_entry() {
-            if self.open.first().is_some_and(|open| open < first.key()) {
+        loop {
+            let is_full = self.waiting.len() > MAX_WAITING;
+            let Some(first) = self.waiting.first_entry() else { return };
+            if !is_full && self.open.first().is_some_and(|open| open < first.key()) {
                 return;
             }
-            let ((began, _), operation) = first.remove_entry();
-            let Operation { thread, took, result, work } = operation;
-            let receiver = &mut self.receiver;
-            let time = CallTime { took: Some(took), ..CallTime::beginning(thread.into(), began) };
-            // The kernel names a folder by its number, however the program named it.
-            let depth_in_open_folder = None;
-            work(&mut |action| {
-                receiver(&TraceEvent { time, action, result, depth_in_open_folder });
-            });
+            self.receiver.event(&first.remove().borrowed());
         }
     }
 }
@@ -292,9 +300,22 @@ mod tests {
     use std::ffi::OsStr;
     use std::sync::Arc;
 
+    use longhaul_recording::TraceSink;
+
     use super::*;
 
     type Log = Arc<Mutex<Vec<String>>>;
+
+    /// A sink for events alone.
+    struct Events<F>(F);
+
+    impl<F: FnMut(&TraceEvent<'_>)> TraceSink for Events<F> {
+        fn event(&mut self, event: &TraceEvent<'_>) {
+            (self.0)(event);
+        }
+
+        fn note(&mut self, _note: Note<'_>) {}
+    }
 
     fn recorder() -> (Recorder, Log) {
         let log = Log::default();
@@ -308,7 +329,7 @@ mod tests {
             };
             told.lock().push(format!("{}: {words}", event.time.thread));
         };
-        (Recorder::new(Box::new(receiver)), log)
+        (Recorder::new(Box::new(Events(receiver))), log)
     }
 
     fn name(folder: u64, name: &str) -> NameIn {
@@ -316,8 +337,9 @@ mod tests {
     }
 
     fn look(recorder: &Recorder, thread: u32, file: u64) {
-        let work = on_path(format!("/{file}").into(), |path| TraceAction::Attributes { path, found: None });
-        recorder.begin(thread).end(Subject::File(file), ActionResult::Done, Some(work));
+        let path = format!("/{file}");
+        let action = TraceAction::Attributes { path: path.as_bytes(), found: None };
+        recorder.begin(thread).end(Subject::File(file), ActionResult::Done, Some(action));
     }
 
     #[test]
@@ -335,8 +357,8 @@ mod tests {
     fn name_looked_for_before_it_is_created_is_one_operation() {
         let (recorder, log) = recorder();
         recorder.begin(1).missing(name(1, "a"), b"/a".into());
-        let work = on_path(b"/a".into(), |path| TraceAction::CreateFolder { path });
-        recorder.begin(1).end(Subject::Name(name(1, "a")), ActionResult::Done, Some(work));
+        let action = TraceAction::CreateFolder { path: b"/a" };
+        recorder.begin(1).end(Subject::Name(name(1, "a")), ActionResult::Done, Some(action));
         recorder.begin(1).missing(name(1, "b"), b"/b".into());
         recorder.finish();
         assert_eq!(*log.lock(), ["1: create /a", "1: look at /b"]);
@@ -348,17 +370,26 @@ mod tests {
         let slow = recorder.begin(1);
         look(&recorder, 2, 9);
         assert!(log.lock().is_empty());
-        let work = on_path(b"/slow".into(), |path| TraceAction::CreateFolder { path });
-        slow.end(Subject::File(5), ActionResult::Done, Some(work));
+        slow.end(Subject::File(5), ActionResult::Done, Some(TraceAction::CreateFolder { path: b"/slow" }));
         assert_eq!(*log.lock(), ["1: create /slow", "2: look at /9"]);
+    }
+
+    #[test]
+    fn call_that_takes_long_holds_back_a_limited_number() {
+        let (recorder, log) = recorder();
+        let slow = recorder.begin(1);
+        (0..=MAX_WAITING).for_each(|_| look(&recorder, 2, 9));
+        assert_eq!(*log.lock(), ["2: look at /9"]);
+        slow.end(Subject::File(5), ActionResult::Done, Some(TraceAction::CreateFolder { path: b"/slow" }));
+        assert_eq!(log.lock()[1], "1: create /slow");
     }
 
     #[test]
     fn file_that_is_used_after_a_flush_is_closed_later() {
         let (recorder, log) = recorder();
         recorder.begin(1).flushed(3);
-        let work = super::super::work::on_handle(TraceAction::Close { handle: 4 });
-        recorder.begin(1).end(Subject::Handle(3), ActionResult::Done, Some(work));
+        let action = TraceAction::Close { handle: 4 };
+        recorder.begin(1).end(Subject::Handle(3), ActionResult::Done, Some(action));
         recorder.begin(0).released(3);
         assert_eq!(*log.lock(), ["1: close 4", "0: close 3"]);
     }
@@ -380,8 +411,8 @@ mod tests {
     fn recorder_of_durations() -> (Recorder, Arc<Mutex<Vec<Duration>>>) {
         let durations: Arc<Mutex<Vec<Duration>>> = Arc::default();
         let told = Arc::clone(&durations);
-        let mut recorder =
-            Recorder::new(Box::new(move |event: &TraceEvent<'_>| told.lock().extend(event.time.took)));
+        let receiver = move |event: &TraceEvent<'_>| told.lock().extend(event.time.took);
+        let mut recorder = Recorder::new(Box::new(Events(receiver)));
         recorder.start -= SLOW;
         (recorder, durations)
     }

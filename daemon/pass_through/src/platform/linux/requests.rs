@@ -363,16 +363,17 @@ impl Filesystem for Requests {
         _request: &Request,
         _node: INodeNo,
         handle: FileHandle,
-        _owner: LockOwner,
+        owner: LockOwner,
         start: u64,
         end: u64,
         kind: i32,
-        process: u32,
+        _process: u32,
         reply: ReplyLock,
     ) {
-        let lock = Lock { start, end, kind };
-        match self.answers.files.get(handle.0).and_then(|file| lock.conflict(&*file)) {
-            Ok(found) => reply.locked(found.start, found.end, found.kind, process),
+        let wanted = LockRequest { lock: Lock { start, end, kind }, owner: owner.0, waits: false };
+        match self.answers.conflict(handle.0, wanted) {
+            // Locks belong to open files here, so the process that holds one is unknown: 0.
+            Ok(found) => reply.locked(found.start, found.end, found.kind, 0),
             Err(error) => reply.error(error.into()),
         }
     }

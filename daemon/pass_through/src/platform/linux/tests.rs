@@ -9,14 +9,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_model::{Mount, Protocol};
-use longhaul_recording::{TraceAction, TraceEvent};
+use longhaul_recording::{Note, Scrubber, TraceAction, TraceEvent, TraceSink};
 use parking_lot::Mutex;
+use rustix::fs::{CWD, FallocateFlags, FlockOperation, RenameFlags, fcntl_lock};
 use tempfile::TempDir;
 
-use super::{PassThrough, mount};
+use super::{PassThrough, mount, unmount};
 use crate::{End, PassThroughError, Place};
 
 type Log = Arc<Mutex<Vec<String>>>;
+
+/// Writes down what is reported of a folder.
+struct Words {
+    log: Log,
+    folder: PathBuf,
+}
+
+impl TraceSink for Words {
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        self.log.lock().push(words(event, &self.folder));
+    }
+
+    fn note(&mut self, note: Note<'_>) {
+        if let Note::UnknownCall { name, .. } = note {
+            self.log.lock().push(format!("unknown {name}"));
+        }
+    }
+}
 
 struct Mounted {
     place: Place,
@@ -31,9 +50,8 @@ impl Mounted {
         let place = Place { folder: scratch.path().join("share"), mount_point: scratch.path().join("mount") };
         fs::create_dir(&place.folder).unwrap();
         let log = Log::default();
-        let (told, folder) = (Arc::clone(&log), place.folder.clone());
-        let receiver = move |event: &TraceEvent<'_>| told.lock().push(words(event, &folder));
-        let session = mount(&place, &[], Box::new(receiver)).unwrap();
+        let words = Words { log: Arc::clone(&log), folder: place.folder.clone() };
+        let session = mount(&place, &[], Box::new(words)).unwrap();
         Self { place, log, session: Some(session), _scratch: scratch }
     }
 
@@ -163,6 +181,53 @@ fn links_names_modes_and_times_pass_through() {
 }
 
 #[test]
+fn program_is_started_from_the_mount() {
+    let mounted = Mounted::new();
+    // Written by the shell: while this process starts others, they have a copy of its handle, which would make the file busy.
+    let script = "printf '#!/bin/sh\necho started\n' > run; chmod 755 run; ./run";
+    assert_eq!(mounted.shell(script), "started\n");
+}
+
+#[test]
+fn new_files_have_the_mode_that_the_program_wants() {
+    let mounted = Mounted::new();
+    mounted.shell("umask 0; mkdir open; touch new; mkfifo pipe; umask 077; mkdir closed");
+    let modes = ["open", "new", "pipe", "closed"]
+        .map(|name| fs::metadata(mounted.behind(name)).unwrap().permissions().mode() & 0o777);
+    assert_eq!(modes, [0o777, 0o666, 0o666, 0o700]);
+}
+
+#[test]
+fn calls_without_an_operation_are_counted() {
+    let mounted = Mounted::new();
+    fs::write(mounted.behind("a"), [1; 4096]).unwrap();
+    fs::write(mounted.behind("b"), "").unwrap();
+    let file = File::options().write(true).open(mounted.at("a")).unwrap();
+    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 512).unwrap();
+    rustix::fs::renameat_with(CWD, mounted.at("a"), CWD, mounted.at("b"), RenameFlags::EXCHANGE).unwrap();
+    drop(file);
+    let log = mounted.end();
+    let unknown: Vec<_> = log.iter().filter(|line| line.starts_with("unknown")).collect();
+    assert_eq!(unknown, ["unknown fallocate", "unknown rename_exchange"], "{log:?}");
+}
+
+#[test]
+fn handles_of_one_program_share_their_locks() {
+    let mounted = Mounted::new();
+    fs::write(mounted.behind("a"), "").unwrap();
+    let open = |path: PathBuf| File::options().read(true).write(true).open(path).unwrap();
+    let [one, other] = [open(mounted.at("a")), open(mounted.at("a"))];
+    let lock = |file: &File| fcntl_lock(file, FlockOperation::NonBlockingLockExclusive);
+    lock(&one).unwrap();
+    lock(&other).unwrap();
+    let behind = open(mounted.behind("a"));
+    lock(&behind).unwrap_err();
+    // The first closed handle of a program ends all its locks of the file.
+    drop(other);
+    lock(&behind).unwrap();
+}
+
+#[test]
 #[ignore = "needs git and sqlite3; run with --ignored"]
 fn git_works_and_sees_no_changes() {
     let mounted = Mounted::new();
@@ -220,6 +285,18 @@ fn program_that_is_about_to_end_does_not_keep_the_mount() {
 }
 
 #[test]
+fn mount_that_its_user_unmounts_has_ended() {
+    let mut mounted = Mounted::new();
+    let session = mounted.session.take().unwrap();
+    unmount::detach(&mounted.place.mount_point).unwrap();
+    while !session.has_ended() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(session.end(), End::Unmounted);
+    assert!(!mounted.place.mount_point.exists(), "the mount point is removed");
+}
+
+#[test]
 fn mount_in_use_is_detached_and_its_user_named() {
     let mut mounted = Mounted::new();
     let mut user = Command::new("sleep").arg("60").current_dir(&mounted.place.mount_point).spawn().unwrap();
@@ -237,14 +314,23 @@ fn mount_in_use_is_detached_and_its_user_named() {
 #[test]
 fn unsuitable_mount_points_are_refused() {
     let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().canonicalize().unwrap();
     let try_at = |mount_point: PathBuf, mounts: &[Mount]| {
-        let place = Place { folder: scratch.path().join("share"), mount_point };
-        mount(&place, mounts, Box::new(|_| ())).err().unwrap()
+        let place = Place { folder: root.join("share"), mount_point };
+        mount(&place, mounts, Box::new(Scrubber::new(b"/"))).err().unwrap()
     };
-    fs::create_dir_all(scratch.path().join("full/of")).unwrap();
-    assert!(matches!(try_at(scratch.path().join("share/x"), &[]), PassThroughError::Inside { .. }));
-    assert!(matches!(try_at(scratch.path().join("full"), &[]), PassThroughError::NotEmpty { .. }));
-    let used = scratch.path().join("used");
+    fs::create_dir_all(root.join("full/of")).unwrap();
+    fs::create_dir(root.join("share")).unwrap();
+    std::os::unix::fs::symlink("share", root.join("link")).unwrap();
+    for inside in ["share/x", "link/x", "full/../share/x"] {
+        let refused = try_at(root.join(inside), &[]);
+        assert!(matches!(refused, PassThroughError::Inside { .. }), "{inside}: {refused}");
+    }
+    for other in ["full", "link", "full/.."] {
+        let refused = try_at(root.join(other), &[]);
+        assert!(matches!(refused, PassThroughError::NotEmpty { .. }), "{other}: {refused}");
+    }
+    let used = root.join("used");
     let source = format!("longhaul-recording-{}", std::process::id());
     let mounts = [Mount::new(&used, source, Protocol::Fuse(None))];
     assert!(matches!(try_at(used, &mounts), PassThroughError::InUse { .. }));

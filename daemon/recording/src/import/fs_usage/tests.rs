@@ -41,6 +41,17 @@ fn lines_of_a_real_mac_are_understood() {
 }
 
 #[test]
+fn question_for_a_lock_is_no_lock() {
+    let lines = "10:15:30.009000  open              F=9        (RW____________)  /V/x.db    0.000800   app.7\n\
+                 10:15:30.010300  fcntl             F=9   <GETLK>                              0.000200   app.7\n\
+                 10:15:30.010600  fcntl             F=9   <SETLK>                              0.000200   app.7\n";
+    let mut written = Written::default();
+    import(&mut FsUsageImporter::default(), &mut lines.as_bytes(), &mut written).unwrap();
+    assert_eq!(written.events[1..], ["Lock { handle: 1 } Done"]);
+    assert_eq!(written.notes, [""; 0]);
+}
+
+#[test]
 fn parts_of_a_line_are_split() {
     let text = b"23:59:59.999999  pread             F=5     B=0x1000     O=0x00002000           /V/a b 0.5.txt     0.000123 W Google Chrome He.4711";
     let line = parse(text).unwrap();

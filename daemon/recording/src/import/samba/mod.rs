@@ -35,6 +35,8 @@ pub struct SambaAuditImporter {
     share: Vec<u8>,
     /// Openings by session and path, the last one at the end.
     open: HashMap<OpenKey, Vec<Opening>>,
+    /// Number of all openings in `open`.
+    openings: usize,
     /// Range that the server checked for locks: the next transfer.
     ranges: HashMap<OpenKey, Range>,
     sessions: HashMap<String, u64>,
@@ -90,6 +92,7 @@ impl SambaAuditImporter {
         Self {
             share: share.to_vec(),
             open: HashMap::new(),
+            openings: 0,
             ranges: HashMap::new(),
             sessions: HashMap::new(),
             has_create_file: false,
@@ -149,13 +152,13 @@ impl SambaAuditImporter {
         let (from, to) = (from.as_slice(), to.as_slice());
         if context.message.operation.starts_with("rename") {
             context.emit(TraceAction::Rename { from, to });
-            // The file is closed under its new name.
+            // The file is closed under its new name, and so is one that had it before.
             let session = context.call_time.thread;
             let key = |path: &[u8]| OpenKey { session, path: path.to_vec() };
             if context.message.result == ActionResult::Done
                 && let Some(open) = self.open.remove(&key(from))
             {
-                self.open.insert(key(to), open);
+                self.open.entry(key(to)).or_default().extend(open);
             }
         } else {
             context.emit(TraceAction::HardLink { from, to });
@@ -199,13 +202,16 @@ impl SambaAuditImporter {
         context.call_time.close_all(context.sink, handles);
     }
 
-    /// Closes all if there are too many.
-    fn limit_openings(&mut self, context: &mut Context<'_>) {
-        if self.open.len() >= MAX_OPEN {
+    /// Keeps an opening. If there are too many, all others are closed.
+    fn keep(&mut self, context: &mut Context<'_>, key: OpenKey, opening: Opening) {
+        if self.openings >= MAX_OPEN {
             let openings = std::mem::take(&mut self.open).into_values().flatten();
             context.call_time.close_all(context.sink, openings.filter_map(Opening::handle).collect());
             self.ranges.clear();
+            self.openings = 0;
         }
+        self.openings += 1;
+        self.open.entry(key).or_default().push(opening);
     }
 
     /// Handles `open|ok|r|/path`.
@@ -214,7 +220,6 @@ impl SambaAuditImporter {
             return context.sink.note(Note::Damaged);
         };
         let path = path.join("|");
-        self.limit_openings(context);
         if self.has_create_file {
             return self.opened_by_server(context, &path);
         }
@@ -226,10 +231,10 @@ impl SambaAuditImporter {
         self.opened(context, &path, mode);
     }
 
-    fn opened_by_server(&mut self, context: &Context<'_>, path: &str) {
+    fn opened_by_server(&mut self, context: &mut Context<'_>, path: &str) {
         let done = context.message.result == ActionResult::Done;
         if let Some(key) = self.key_of(context, path).filter(|_| done) {
-            self.open.entry(key).or_default().push(Opening::Server);
+            self.keep(context, key, Opening::Server);
         }
     }
 
@@ -239,12 +244,12 @@ impl SambaAuditImporter {
         let handle = (context.message.result == ActionResult::Done).then_some(self.next_handle);
         context.emit(TraceAction::Open { path: &key.path, mode, handle });
         if let Some(handle) = handle {
-            let openings = self.open.entry(key).or_default();
             // The server has opened the file for this client just before.
-            if openings.last() == Some(&Opening::Server) {
-                openings.pop();
+            if self.open.get(&key).and_then(|openings| openings.last()) == Some(&Opening::Server) {
+                self.take_opening(&key);
             }
-            openings.push(Opening::Client(ClientOpening { handle, is_folder: mode.folder }));
+            let opening = ClientOpening { handle, is_folder: mode.folder };
+            self.keep(context, key, Opening::Client(opening));
         }
     }
 
@@ -267,8 +272,10 @@ impl SambaAuditImporter {
     fn take_opening(&mut self, key: &OpenKey) -> Option<Opening> {
         let openings = self.open.get_mut(key)?;
         let opening = openings.pop();
+        self.openings -= usize::from(opening.is_some());
         if openings.is_empty() {
             self.open.remove(key);
+            self.ranges.remove(key);
         }
         opening
     }
@@ -419,6 +426,15 @@ mod tests {
             include_str!("../../../tests/fixtures/samba-4.17-all.events").lines().collect();
         assert_eq!(written.events, expected);
         assert_eq!(written.notes, [""; 0]);
+    }
+
+    #[test]
+    fn openings_without_an_end_are_closed_when_there_are_too_many() {
+        let opening = "bob|docs|create_file|ok|0x1|file|open|a.txt\n";
+        let mut written = Written::default();
+        let log = opening.repeat(MAX_OPEN + 1);
+        import(&mut SambaAuditImporter::new(b"/srv/docs"), &mut log.as_bytes(), &mut written).unwrap();
+        assert_eq!(written.events.iter().filter(|event| event.starts_with("Close")).count(), MAX_OPEN);
     }
 
     #[test]

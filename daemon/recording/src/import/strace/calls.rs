@@ -384,13 +384,15 @@ fn unlink_at(context: &mut Context<'_, '_>, call: &Call<'_>) {
     }
 }
 
-/// Counts a call that succeeded and that longhaul cannot replay.
+/// Counts a call that succeeded and that longhaul cannot replay. `mmap` without a file has no descriptor.
 fn unknown(context: &mut Context<'_, '_>, call: &Call<'_>, file: UnknownFile) {
     if result(call) != Some(ActionResult::Done) {
         return;
     }
-    if let Some(path) = file.place.resolve(context, call) {
-        context.unknown(file.name, Some(&path));
+    match file.place.resolve(context, call) {
+        Some(path) => context.unknown(file.name, Some(&path)),
+        None if call.name == b"mmap" || is_no_file(context, call) => {}
+        None => context.unresolved(),
     }
 }
 

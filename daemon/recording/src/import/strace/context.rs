@@ -38,7 +38,7 @@ impl Context<'_, '_> {
         self.sink.event(&TraceEvent { time, action, result, depth_in_open_folder });
     }
 
-    /// Emits an event that the trace does not show, and that takes no time.
+    /// Emits an event that the trace does not show, or that is a part of a call, and that takes no time.
     pub(super) fn emit_implied(&mut self, action: TraceAction<'_>) {
         let time = CallTime { took: None, ..self.time };
         let (result, depth_in_open_folder) = (ActionResult::Done, None);

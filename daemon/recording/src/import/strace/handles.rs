@@ -7,6 +7,7 @@ use super::context::{Context, annotated_path, field, found, has, result, returne
 use super::processes::{Descriptor, OpenFile};
 use super::syntax::{self, Answer, Call};
 use crate::import::paths::absolute;
+use crate::trace::Direction;
 use crate::{Access, ActionResult, CreateMode, OpenMode, TraceAction};
 
 /// An opening: the folder of a relative path, the path, the flags.
@@ -135,12 +136,6 @@ pub(super) fn write_at(context: &mut Context<'_, '_>, call: &Call<'_>) {
     transfer(context, call, Transfer { direction: Direction::Write, length: returned(call), offset });
 }
 
-#[derive(Clone, Copy)]
-enum Direction {
-    Read,
-    Write,
-}
-
 struct Transfer {
     direction: Direction,
     length: u64,
@@ -206,12 +201,19 @@ fn copy(context: &mut Context<'_, '_>, call: &Call<'_>, ends: Ends) {
         return;
     }
     let offset = |index: usize| given_offset(call, index);
-    if let Some(opened) = context.opened(call.arguments.get(ends.input), Access::Read) {
+    let input = context.opened(call.arguments.get(ends.input), Access::Read);
+    let output = context.opened(call.arguments.get(ends.output), Access::Write);
+    if let Some(opened) = input {
         let offset = advance(&opened.file, offset(ends.input_offset), moved);
         let action = TraceAction::Read { handle: opened.handle, offset, length: moved, read: moved };
-        context.emit(action, ActionResult::Done);
+        if output.is_some() {
+            // The write has the time of the call: the pause that follows begins at the end of the last event.
+            context.emit_implied(action);
+        } else {
+            context.emit(action, ActionResult::Done);
+        }
     }
-    if let Some(opened) = context.opened(call.arguments.get(ends.output), Access::Write) {
+    if let Some(opened) = output {
         let offset = advance(&opened.file, ends.output_offset.and_then(offset), moved);
         context.emit(TraceAction::Write { handle: opened.handle, offset, length: moved }, ActionResult::Done);
     }
@@ -329,9 +331,7 @@ pub(super) fn control(context: &mut Context<'_, '_>, call: &Call<'_>) {
     let command = call.arguments.get(1).copied().unwrap_or_default();
     match command {
         b"F_DUPFD" | b"F_DUPFD_CLOEXEC" => duplicate(context, call),
-        b"F_SETLK" | b"F_SETLKW" | b"F_OFD_SETLK" | b"F_OFD_SETLKW" | b"F_GETLK" | b"F_OFD_GETLK" => {
-            lock(context, call);
-        }
+        b"F_SETLK" | b"F_SETLKW" | b"F_OFD_SETLK" | b"F_OFD_SETLKW" => lock(context, call),
         b"F_SETFD" => set_closes_on_exec(context, call),
         _ => {}
     }
@@ -362,8 +362,11 @@ pub(super) fn duplicate(context: &mut Context<'_, '_>, call: &Call<'_>) {
 /// Handles calls that return descriptors of what is no file: sockets, pipes, events.
 pub(super) fn no_file(context: &mut Context<'_, '_>, call: &Call<'_>) {
     let Answer::Number(returned) = call.answer else { return };
-    // `pipe2([3, 4], O_CLOEXEC) = 0`, `socketpair(AF_UNIX, SOCK_STREAM, 0, [3, 4]) = 0`
-    let pair = call.arguments.iter().find_map(|text| text.strip_prefix(b"[")?.strip_suffix(b"]"));
+    // `pipe2([3, 4], O_CLOEXEC) = 0`, `socketpair(AF_UNIX, SOCK_STREAM, 0, [3, 4]) = 0`. Brackets in other calls are lengths and
+    // signals: `accept(4, {...}, [16]) = 6`, `signalfd4(-1, [INT], 8, 0) = 5`.
+    let has_pair = matches!(call.name, b"pipe" | b"pipe2" | b"socketpair");
+    let mut arguments = call.arguments.iter().filter(|_| has_pair);
+    let pair = arguments.find_map(|text| text.strip_prefix(b"[")?.strip_suffix(b"]"));
     let pair = pair.map(|text| {
         let parts = text.split(|byte| *byte == b',').filter_map(|part| syntax::descriptor(part.trim_ascii()));
         parts.map(|descriptor| descriptor.number).collect::<Vec<_>>()

@@ -54,6 +54,8 @@ fn shortest(known: Option<Duration>, other: Option<Duration>) -> Option<Duration
 
 #[cfg(test)]
 mod tests {
+    use longhaul_model::{Histogram, Operation};
+
     use super::*;
     use crate::{Recording, Scrubber, Source, import, importer};
 
@@ -98,6 +100,20 @@ mod tests {
         ]);
         // 150 after the end of the first without strace's part; a call and a gap of strace lie between.
         assert_eq!(pauses_us(&recording), [0, 100]);
+    }
+
+    #[test]
+    fn time_of_a_call_on_two_files_counts_once() {
+        let recording = record(&[
+            r#"1 7.000000 openat(AT_FDCWD, "/share/a", O_RDONLY) = 3 <0.000020>"#,
+            r#"1 7.000050 openat(AT_FDCWD, "/share/b", O_WRONLY) = 4 <0.000020>"#,
+            r#"1 7.000100 sendfile(4, 3, NULL, 100) = 100 <0.005020>"#,
+            r#"1 7.006150 mkdir("/share/d", 0777) = 0 <0.000020>"#,
+        ]);
+        assert_eq!(pauses_us(&recording), [0, 0, 0, 0, 1000]);
+        let times = recording.times.unwrap().by_operation;
+        let counts = [Operation::Read, Operation::Write].map(|kind| times.get(&kind).map(Histogram::count));
+        assert_eq!(counts, [None, Some(1)]);
     }
 
     #[test]

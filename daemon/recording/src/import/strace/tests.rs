@@ -279,6 +279,7 @@ fn what_is_not_understood_is_counted() {
         ("<... read resumed>\"\", 5) = 0", "Damaged"),
         ("garbage", "Damaged"),
         ("fallocate(4</share/b>, 0, 0, 9) = 0", "unknown fallocate /share/b"),
+        ("fallocate(4, 0, 0, 9) = 0", "UnknownHandle"),
         ("mmap(NULL, 9, PROT_READ, MAP_PRIVATE, 3</share/a>, 0) = 0x7f", "unknown mmap /share/a"),
         ("new_call(3</share/a>) = 0", "unknown other /share/a"),
         ("renameat2(AT_FDCWD, \"/a\", AT_FDCWD, \"/b\", RENAME_EXCHANGE) = 0", "unknown rename_exchange /a"),
@@ -301,6 +302,35 @@ fn calls_that_ask_no_file_system_are_no_events() {
         let written = run(&[line]);
         assert!(written.events.is_empty() && written.notes.is_empty(), "{line}: {:?}", written.notes);
     }
+}
+
+#[test]
+fn numbers_in_brackets_are_descriptors_of_pipes_only() {
+    let written = run(&[
+        r#"openat(AT_FDCWD, "x", O_RDONLY) = 16"#,
+        r#"accept(4, {sa_family=AF_INET, sin_port=htons(5)}, [16]) = 6"#,
+        r#"read(16, "", 5) = 0"#,
+        r#"read(6, "", 5) = 0"#,
+        r#"signalfd4(-1, [INT], 8, SFD_CLOEXEC) = 7"#,
+        r#"read(7, "", 5) = 0"#,
+        r#"pipe2([16, 17], O_CLOEXEC) = 0"#,
+    ]);
+    assert_eq!(
+        written.events[1..],
+        ["Read { handle: 1, offset: Some(0), length: 5, read: 0 } Done", "Close { handle: 1 } Done"]
+    );
+    assert_eq!(written.notes, [""; 0]);
+}
+
+#[test]
+fn question_for_a_lock_is_no_lock() {
+    let written = run(&[
+        r#"openat(AT_FDCWD, "x", O_RDWR) = 3"#,
+        r#"fcntl(3, F_GETLK, {l_type=F_UNLCK, l_whence=SEEK_SET, l_start=0, l_len=1}) = 0"#,
+        r#"fcntl(3, F_SETLK, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=1}) = 0"#,
+    ]);
+    assert_eq!(written.events[1..], ["Lock { handle: 1 } Done"]);
+    assert_eq!(written.notes, [""; 0]);
 }
 
 #[test]
