@@ -103,7 +103,7 @@ impl Day {
             source: Source::Strace,
             recorded_on: Some(Protocol::Nfs(Some("4.2".to_owned()))),
             nodes: self.nodes,
-            operations: self.operations.into(),
+            operations: self.operations.into_iter().collect(),
             mean_pauses: (0..=64).map(|class| if class == 8 { 200_000 } else { 0 }).collect(),
             mean_sizes: (0..=64).map(|class| 1_u64 << u32::min(class, 40)).collect(),
             times: Some(RecordedTimes {
@@ -168,6 +168,10 @@ fn everything(mut day: Day, files: u32) -> Recording {
     day.done(0, Action::WriteExtendedAttribute { node: files[7], length: PowerOfTwo::of(64) });
     day.done(0, Action::ReadExtendedAttribute { node: files[7] });
     day.done(0, Action::FreeSpace { node: NodeNumber(0) });
+    // As readers of one database: several handles that cannot be written, locked at the same time.
+    let readers = [0, 1].map(|thread| day.open(thread, files[5], mode(Access::Read, CreateMode::Never)));
+    (0..2).for_each(|_| readers.into_iter().for_each(|handle| day.done(0, Action::Lock { handle })));
+    readers.into_iter().for_each(|handle| day.done(0, Action::Close { handle }));
     let truncated = OpenMode { truncate: true, ..mode(Access::Write, CreateMode::IfAbsent) };
     let handle = day.open(1, files[3], truncated);
     day.done(1, Action::Write { handle, offset: 0, length: 700 });
@@ -305,6 +309,27 @@ fn missing_folder_is_a_failure() {
     folders.iter().for_each(|folder| fs::remove_dir(folder).unwrap());
     let runs = place.run(&["your-day"], &[("a", &a)]).expect(3).runs();
     assert_failure(&runs[0], "error", &["missing although the replay needs it"]);
+}
+
+#[test]
+fn names_that_vanished_are_made_again_or_told() {
+    let mut day = Day::new();
+    let (link, file) = (day.node(NodeNumber(0), InitialState::Link), day.file(NodeNumber(0)));
+    day.done(0, Action::ReadLink { node: link });
+    let handle = day.open(0, file, mode(Access::ReadWrite, CreateMode::Never));
+    day.done(0, Action::Write { handle, offset: 0, length: 100 });
+    let place = place_with(&day.recording());
+    let a = place.folder("a");
+    (0..4).for_each(|_| assert_all_ok(&replay(&place, &[("a", &a)])));
+    let slices = fs::read_dir(sandbox(&a).join("your-day")).unwrap().map(|entry| entry.unwrap().path());
+    let names: Vec<_> = slices.flat_map(|slice| tree::files(&slice).into_iter().map(move |name| slice.join(name))).collect();
+    assert_eq!(names.len(), 8);
+    names.iter().for_each(|name| fs::remove_file(name).unwrap());
+    // Without its link a slice is as on a share that refuses links.
+    let runs = replay(&place, &[("a", &a)]);
+    assert_all_ok(&runs);
+    assert_eq!(runs[0]["facts"]["operations-not-offered"], "1", "{}", runs[0]);
+    assert_eq!(runs[0]["facts"]["recreated-files"], "1", "{}", runs[0]);
 }
 
 #[test]

@@ -172,6 +172,12 @@ impl RunError {
         matches!(self, Self::Operation { source, .. } if source.raw_os_error().is_some_and(platform::is_unsupported))
     }
 
+    /// Returns whether another open file holds a lock that was asked for (fcntl(2), `F_SETLK`).
+    pub fn is_locked(&self) -> bool {
+        let is_held = |code| code == libc::EAGAIN || code == libc::EACCES;
+        matches!(self, Self::Operation { operation: Operation::Lock, source, .. } if source.raw_os_error().is_some_and(is_held))
+    }
+
     /// Returns whether the corpus may be at fault, so that it must be created again.
     pub fn invalidates_corpus(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Calls on files that only the check of fidelity makes.
+//! Calls on files that only the check of fidelity and replays of recordings make.
 
 use std::ffi::{CStr, CString};
 use std::io;

@@ -30,9 +30,9 @@ pub fn open_place_below(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<Ow
     system::open_below(directory, path, system::ANY_PLACE)
 }
 
-/// Opens an existing file below a folder.
+/// Opens an existing file below a folder. A pipe that another client of the share put there is not waited for.
 pub fn open_below(directory: BorrowedFd<'_>, path: &CStr, access: Access) -> io::Result<OwnedFd> {
-    system::open_below(directory, path, access.flags())
+    system::open_below(directory, path, access.flags() | OFlags::NONBLOCK)
 }
 
 /// Creates and opens a file below a folder, which must not exist yet, with mode 0644.
@@ -141,7 +141,7 @@ mod system {
     /// A folder that can only be searched (`O_SEARCH`, xnu bsd/sys/fcntl.h:187).
     pub const PLACE: OFlags = OFlags::from_bits_retain(0x4000_0000).union(OFlags::DIRECTORY);
     /// There is nothing like it for files: they are opened for reading.
-    pub const ANY_PLACE: OFlags = OFlags::RDONLY;
+    pub const ANY_PLACE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
     /// No link is followed in any part of a path (`O_NOFOLLOW_ANY`, xnu bsd/sys/fcntl.h:182).
     const NO_LINKS: OFlags = OFlags::from_bits_retain(0x2000_0000);
 
@@ -160,6 +160,17 @@ mod system {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn opening_a_pipe_does_not_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
+        assert!(made.success());
+        let folder = unix::open_directory(folder.path()).unwrap();
+        drop(open_below(folder.as_fd(), c"pipe", Access::Read));
+        drop(open_place_below(folder.as_fd(), c"pipe"));
+        assert!(open_below(folder.as_fd(), c"pipe", Access::Write).is_err(), "there is no reader");
+    }
 
     #[test]
     fn no_link_on_the_way_is_followed() {

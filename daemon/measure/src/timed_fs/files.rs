@@ -131,7 +131,7 @@ impl TimedFs<'_> {
             if length == 0 {
                 return Ok(());
             }
-            platform::entries(&listing.0[..length.min(listing.0.len())], wanted).try_for_each(&mut each)?;
+            platform::entries(&listing.0[..length.min(listing.0.len())]).try_for_each(&mut each)?;
         }
     }
 

@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use parking_lot::Mutex;
+
 use super::context::TimedFs;
 use crate::error::RunError;
 use crate::recorder::THREAD_SLOTS;
@@ -12,28 +14,30 @@ impl TimedFs<'_> {
     ///
     /// The number of threads is at most one less than the recorder's thread slots, because slot 0 belongs to the
     /// calling thread. After the first error, no further item is started, and items in progress are finished.
+    ///
+    /// # Errors
+    ///
+    /// The error that came first: later ones may only follow from it.
     pub fn run_parallel<T: Sync>(
         &self,
         width: usize,
         items: &[T],
         job: impl Fn(&TimedFs<'_>, &T) -> Result<(), RunError> + Sync,
     ) -> Result<(), RunError> {
-        let next = AtomicUsize::new(0);
+        let (next, first_error) = (AtomicUsize::new(0), Mutex::new(None));
         let work = |slot: usize| {
             let context = self.for_thread_slot(slot);
             while let Some(item) = items.get(next.fetch_add(1, Relaxed)) {
-                job(&context, item).inspect_err(|_| next.store(items.len(), Relaxed))?;
+                if let Err(error) = job(&context, item) {
+                    first_error.lock().get_or_insert(error);
+                    next.store(items.len(), Relaxed);
+                }
             }
-            Ok(())
         };
         std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (1..=width.clamp(1, THREAD_SLOTS - 1)).map(|slot| scope.spawn(move || work(slot))).collect();
-            let results = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            results.fold(Ok(()), Result::and)
-        })
+            (1..=width.clamp(1, THREAD_SLOTS - 1)).for_each(|slot| drop(scope.spawn(move || work(slot))));
+        });
+        first_error.into_inner().map_or(Ok(()), Err)
     }
 
     /// Returns a handle for another thread slot, with the same start time.
@@ -50,8 +54,6 @@ impl TimedFs<'_> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-
-    use parking_lot::Mutex;
 
     use super::*;
     use crate::recorder::Recorder;
@@ -78,12 +80,15 @@ mod tests {
     fn the_first_error_stops_the_work() {
         let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
         let context = TimedFs::new(&recorder, 0, &stop);
-        let items: Vec<u32> = (0..100_000).collect();
-        let job = |_: &TimedFs<'_>, item: &u32| match item {
-            7 => Err(RunError::damaged(Path::new("seven"), "it is seven")),
-            _ => Ok(()),
+        let (items, started): (Vec<u32>, _) = ((0..100).collect(), AtomicUsize::new(0));
+        let job = |_: &TimedFs<'_>, item: &u32| {
+            started.fetch_add(1, Relaxed);
+            match item {
+                7 => Err(RunError::damaged(Path::new("seven"), "it is seven")),
+                _ => Ok(()),
+            }
         };
-        let error = context.run_parallel(4, &items, job).unwrap_err();
-        assert_eq!(error.to_string(), "seven is damaged: it is seven");
+        let error = context.run_parallel(1, &items, job).unwrap_err();
+        assert_eq!((error.to_string().as_str(), started.into_inner()), ("seven is damaged: it is seven", 8));
     }
 }

@@ -171,9 +171,11 @@ impl TimedFs<'_> {
             C::RemoveFolder(at) => platform::remove_directory_below(fd, at),
             C::Rename(from, to) => platform::rename_below(fd, from, to),
             C::RenameToNew(from, to) => platform::rename_to_new_below(fd, from, to),
-            C::HardLink(from, to) => platform::link_below(fd, from, to),
-            C::SymbolicLink(at) => platform::symlink_below(fd, NOWHERE, at),
-            C::SetTimes(at, modified_ns) => platform::set_times_below(fd, at, modified_ns),
+            C::HardLink(from, to) => not_permitted_as_unsupported(platform::link_below(fd, from, to)),
+            C::SymbolicLink(at) => not_permitted_as_unsupported(platform::symlink_below(fd, NOWHERE, at)),
+            C::SetTimes(at, modified_ns) => {
+                not_permitted_as_unsupported(platform::set_times_below(fd, at, modified_ns))
+            }
         })
     }
 
@@ -250,7 +252,7 @@ impl TimedFs<'_> {
             Err(error) => match error.kind() {
                 ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(Answer::NotFound),
                 ErrorKind::AlreadyExists => Ok(Answer::Exists),
-                _ if error.raw_os_error().is_some_and(is_not_offered) => Ok(Answer::Unsupported),
+                _ if error.raw_os_error().is_some_and(platform::is_unsupported) => Ok(Answer::Unsupported),
                 _ => Err(error),
             },
         };
@@ -258,16 +260,32 @@ impl TimedFs<'_> {
     }
 }
 
-/// Returns whether an error means that a file system does not offer an operation: a share without links refuses them with
-/// EPERM (link(2), symlink(2)).
-fn is_not_offered(error: i32) -> bool {
-    platform::is_unsupported(error) || error == libc::EPERM || error == libc::EMLINK
+/// Changes an error of an operation that file systems refuse with EPERM or EMLINK if they do not offer it (link(2), symlink(2)).
+fn not_permitted_as_unsupported(result: io::Result<()>) -> io::Result<()> {
+    result.map_err(|error| match error.raw_os_error() {
+        Some(libc::EPERM | libc::EMLINK) => io::Error::from_raw_os_error(libc::ENOTSUP),
+        _ => error,
+    })
 }
 
 impl<T> Answer<T> {
     /// Returns whether there is something of the name already.
     pub fn is_exists(&self) -> bool {
         matches!(self, Self::Exists)
+    }
+
+    /// Returns what was done, or the kind of error that the answer stands for.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `AlreadyExists` or `Unsupported`.
+    pub fn done(self) -> Result<T, ErrorKind> {
+        match self {
+            Self::Done(done) => Ok(done),
+            Self::NotFound => Err(ErrorKind::NotFound),
+            Self::Exists => Err(ErrorKind::AlreadyExists),
+            Self::Unsupported => Err(ErrorKind::Unsupported),
+        }
     }
 
     fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {

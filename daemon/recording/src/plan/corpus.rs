@@ -1,6 +1,6 @@
 //! The tree that exists before a replay begins.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{Action, ActionResult, FileKind, HandleNumber, InitialState, NodeNumber, Recording};
 
@@ -56,7 +56,9 @@ pub fn initial(recording: &Recording) -> Vec<PlannedNode> {
     recording.operations.iter().for_each(|operation| reads.follow(operation.action, operation.result));
     for (node, size) in nodes.iter_mut().zip(reads.sizes) {
         match (node.initial, size) {
-            (InitialState::File(_), Size::AtLeast(bytes)) => node.bytes = node.bytes.max(bytes),
+            (InitialState::File(_), Size::AtLeast(bytes) | Size::Changed(bytes)) => {
+                node.bytes = node.bytes.max(bytes);
+            }
             (InitialState::File(_), Size::Exactly(bytes) | Size::Final(bytes)) => node.bytes = bytes,
             _ => {}
         }
@@ -64,13 +66,13 @@ pub fn initial(recording: &Recording) -> Vec<PlannedNode> {
     nodes
 }
 
-/// Marks everything below a folder as changed.
-pub fn touch_below(nodes: &mut [PlannedNode], folder: NodeNumber) {
-    let mut below = vec![false; nodes.len()];
-    below[folder.0 as usize] = true;
-    for number in folder.0 as usize + 1..nodes.len() {
-        below[number] = below[nodes[number].parent.0 as usize];
-        nodes[number].changes |= below[number];
+/// Marks everything below renamed folders as changed.
+pub fn touch_below(nodes: &mut [PlannedNode], renamed: &HashSet<NodeNumber>) {
+    let mut is_below = vec![false; nodes.len()];
+    for number in 1..nodes.len() {
+        let parent = nodes[number].parent;
+        is_below[number] = is_below[parent.0 as usize] || renamed.contains(&parent);
+        nodes[number].changes |= is_below[number];
     }
 }
 
@@ -80,7 +82,9 @@ enum Size {
     Unknown,
     AtLeast(u64),
     Exactly(u64),
-    /// The file was changed: later reads tell nothing.
+    /// The file was changed, and its end was not seen before: later reads need this many bytes, and do not tell its end.
+    Changed(u64),
+    /// The file was changed after its end was seen: later reads tell nothing.
     Final(u64),
 }
 
@@ -136,9 +140,9 @@ impl Reads {
     fn change(&mut self, node: NodeNumber) {
         let size = &mut self.sizes[node.0 as usize];
         *size = match *size {
-            Size::Unknown => Size::AtLeast(0),
-            Size::Exactly(bytes) => Size::Final(bytes),
-            other => other,
+            Size::Unknown => Size::Changed(0),
+            Size::AtLeast(bytes) | Size::Changed(bytes) => Size::Changed(bytes),
+            Size::Exactly(bytes) | Size::Final(bytes) => Size::Final(bytes),
         };
     }
 
@@ -152,6 +156,7 @@ impl Reads {
             }
             other if read == 0 => other,
             Size::Final(bytes) => Size::Final(bytes),
+            Size::Changed(bytes) => Size::Changed(bytes.max(end)),
             Size::Exactly(bytes) => Size::Exactly(bytes.max(end)),
             Size::Unknown if read == length => Size::AtLeast(end),
             Size::AtLeast(bytes) if read == length => Size::AtLeast(bytes.max(end)),

@@ -1,6 +1,6 @@
 //! The tree while a recording is followed: which names exist, and which file each of them stands for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::action::{FileNumber, Slot};
 use crate::{Access, HandleNumber, InitialState, Node, NodeNumber, Recording};
@@ -25,6 +25,8 @@ pub struct FileState {
     pub length: u64,
     /// True if parts of it may never have been written, so that its content is not known.
     pub is_sparse: bool,
+    /// True if it was given a second name, so that the replay refuses to open it for writing.
+    pub is_linked: bool,
 }
 
 /// State of an open file or folder.
@@ -55,6 +57,7 @@ impl OpenState {
 /// The tree.
 pub struct TreeState<'a> {
     nodes: &'a [Node],
+    names: Names,
     pub states: Vec<NameState>,
     /// Number of names that exist in each folder.
     children: Vec<u32>,
@@ -65,6 +68,8 @@ pub struct TreeState<'a> {
     slots: Vec<Option<OpenState>>,
     /// Slots of the open folders that still have the name under which they were opened.
     open_folders: HashMap<NodeNumber, Vec<Slot>>,
+    /// Earlier names of each folder that was renamed.
+    earlier_names: HashMap<NodeNumber, HashSet<NodeNumber>>,
 }
 
 impl<'a> TreeState<'a> {
@@ -79,12 +84,14 @@ impl<'a> TreeState<'a> {
         };
         let mut tree = Self {
             nodes,
+            names: Names::of(nodes),
             states: (0..).zip(nodes).map(state).collect(),
             children: vec![0; nodes.len()],
-            files: lengths.iter().map(|length| FileState { length: *length, is_sparse: false }).collect(),
+            files: lengths.iter().map(|length| FileState { length: *length, ..FileState::default() }).collect(),
             open: HashMap::new(),
             slots: vec![],
             open_folders: HashMap::new(),
+            earlier_names: HashMap::new(),
         };
         if let Some(root) = tree.states.first_mut() {
             *root = NameState::Folder;
@@ -128,6 +135,9 @@ impl<'a> TreeState<'a> {
         if was == NameState::Folder {
             self.open_folders.remove(&node);
         }
+        if state != NameState::Folder {
+            self.earlier_names.remove(&node);
+        }
         let count = &mut self.children[parent.0 as usize];
         match (was == NameState::Absent, state == NameState::Absent) {
             (true, false) => *count += 1,
@@ -167,18 +177,37 @@ impl<'a> TreeState<'a> {
         state.length = length;
     }
 
-    /// Moves everything that is known below a folder away, because its names are not known under the new one.
-    pub fn move_away(&mut self, from: NodeNumber, to: NodeNumber) {
-        let mut below = vec![false; self.nodes.len()];
-        below[from.0 as usize] = true;
-        for number in from.0 as usize + 1..self.nodes.len() {
-            if below[self.nodes[number].parent.0 as usize] {
-                below[number] = true;
-                self.states[number] = NameState::Absent;
+    /// Renames a folder. Everything that is known below it is moved away, because its names are not known under the new one.
+    pub fn rename_folder(&mut self, from: NodeNumber, to: NodeNumber) {
+        let mut earlier = self.earlier_names.remove(&from).unwrap_or_default();
+        earlier.insert(from);
+        self.set(from, NameState::Absent);
+        self.set(to, NameState::Folder);
+        self.earlier_names.insert(to, earlier);
+        let mut folders = vec![from];
+        while let Some(folder) = folders.pop() {
+            for name in self.names.below(folder) {
+                let was = std::mem::replace(&mut self.states[name.0 as usize], NameState::Absent);
+                folders.extend((was == NameState::Folder).then_some(name));
             }
         }
         self.open_folders.clear();
         self.children[to.0 as usize] = std::mem::take(&mut self.children[from.0 as usize]);
+    }
+
+    /// Tells whether a folder had a name before: what is known of the names below it would be wrong if it got it back.
+    pub fn had_name(&self, folder: NodeNumber, name: NodeNumber) -> bool {
+        self.earlier_names.get(&folder).is_some_and(|names| names.contains(&name))
+    }
+
+    /// Notes that a file has a second name.
+    pub fn link(&mut self, file: FileNumber) {
+        self.files[file.0 as usize].is_linked = true;
+    }
+
+    /// Tells whether a file was given a second name.
+    pub fn is_linked(&self, file: FileNumber) -> bool {
+        self.files[file.0 as usize].is_linked
     }
 
     /// Notes that a handle was opened.
@@ -235,6 +264,32 @@ impl<'a> TreeState<'a> {
     /// Returns what is open for writing of a file.
     pub fn writable(&self, file: FileNumber) -> Option<OpenState> {
         self.slots.iter().flatten().find(|open| open.file == Some(file) && open.is_writable()).copied()
+    }
+}
+
+/// The names in each folder, as chains of numbers; 0, which is in no folder, ends a chain.
+struct Names {
+    /// First name in each folder.
+    first: Vec<u32>,
+    /// Name that follows each name in its folder.
+    next: Vec<u32>,
+}
+
+impl Names {
+    fn of(nodes: &[Node]) -> Self {
+        let mut names = Self { first: vec![0; nodes.len()], next: vec![0; nodes.len()] };
+        for (number, node) in (0..).zip(nodes).skip(1) {
+            names.next[number as usize] = std::mem::replace(&mut names.first[node.parent.0 as usize], number);
+        }
+        names
+    }
+
+    fn below(&self, folder: NodeNumber) -> impl Iterator<Item = NodeNumber> + '_ {
+        let following = |number: u32| Some(number).filter(|number| *number > 0);
+        std::iter::successors(following(self.first[folder.0 as usize]), move |number| {
+            following(self.next[*number as usize])
+        })
+        .map(NodeNumber)
     }
 }
 

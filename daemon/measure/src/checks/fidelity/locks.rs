@@ -13,8 +13,6 @@ use longhaul_model::Property;
 
 /// Range that both handles want.
 const RANGE: ByteRange = ByteRange { begin: 0, length: 4 };
-/// Errors that mean that another handle holds a lock (fcntl(2), F_SETLK).
-const HELD_ERRORS: [i32; 2] = [libc::EAGAIN, libc::EACCES];
 
 /// Locks a range through one handle, and tries to lock it through another one.
 pub fn within_mount(place: &mut Place<'_>) -> Result<Answer, RunError> {
@@ -68,11 +66,7 @@ fn open_elsewhere(context: &TimedFs<'_>, target: &Path, sandbox: &str) -> Result
 fn judge_second(second: Result<(), RunError>) -> Result<Answer, RunError> {
     match second {
         Ok(()) => Ok(Answer::lost("two handles hold one lock")),
-        Err(RunError::Operation { source, .. })
-            if source.raw_os_error().is_some_and(|code| HELD_ERRORS.contains(&code)) =>
-        {
-            Ok(Answer::kept("between programs on this machine"))
-        }
+        Err(error) if error.is_locked() => Ok(Answer::kept("between programs on this machine")),
         Err(error) => Answer::refused(error),
     }
 }

@@ -7,7 +7,7 @@ use crate::private_files;
 use crate::recorder::THREAD_SLOTS;
 use crate::workloads::Job;
 use longhaul_model::Protocol;
-use longhaul_recording::plan::{LONGEST_PAUSE, Limits};
+use longhaul_recording::plan::{FileNumber, LONGEST_PAUSE, Limits};
 use longhaul_recording::{InitialState, MAX_FILE_BYTES, RecordedTimes, Recording, ReplayPlan, content_id};
 
 /// Seed of the content of all files.
@@ -64,6 +64,11 @@ impl Day {
     pub fn files(&self) -> impl Iterator<Item = u32> + '_ {
         let is_file = |node: &InitialState| matches!(node, InitialState::File(_));
         (0..).zip(&self.plan.nodes).filter(move |(_, node)| is_file(&node.initial)).map(|(number, _)| number)
+    }
+
+    /// Returns whether a file is as it was when its slice was made: no replay changes it.
+    pub fn keeps(&self, file: FileNumber) -> bool {
+        self.plan.nodes.get(file.0 as usize).is_some_and(|node| !node.changes)
     }
 
     /// Returns the largest number of bytes that the tree takes: at its beginning and with everything that is written.

@@ -13,7 +13,7 @@ use crate::platform::{Access, ByteRange, LockAction, TEST_XATTR, monotonic_ns, t
 use crate::timed_fs::{Answer, Buffer, ListingBuffer, NameChange, OpenFile, TimedFs};
 use longhaul_model::Operation;
 use longhaul_recording::plan::{Opening, PlannedAction, ReplayStep, Slot};
-use longhaul_recording::{ActionResult, NodeNumber};
+use longhaul_recording::{ActionResult, InitialState, NodeNumber};
 
 /// Largest read or write in one call.
 const MAX_TRANSFER: u64 = 4 << 20;
@@ -37,6 +37,8 @@ pub struct LaneReplay<'a> {
     began_ns: u64,
     paused_ns: u64,
     compared_bytes: u64,
+    /// Part of them in files that no replay changes.
+    compared_kept_bytes: u64,
     /// Time at which the newest step was over and a comparison of what it read began; `None` if there was none.
     comparing_since_ns: Option<u64>,
     /// Processor time of comparisons and of waiting for the end of pauses.
@@ -56,6 +58,7 @@ impl<'a> LaneReplay<'a> {
             began_ns: now_ns,
             paused_ns: 0,
             compared_bytes: 0,
+            compared_kept_bytes: 0,
             comparing_since_ns: None,
             own_work_ns: 0,
         }
@@ -86,8 +89,7 @@ impl<'a> LaneReplay<'a> {
 
     /// Adds what this thread compared, and returns the times of its operations.
     pub fn finish(self) -> BusyTimes {
-        let mut verified = self.replay.verified.lock();
-        verified.bytes += self.compared_bytes;
+        self.replay.add_compared(self.compared_bytes, self.compared_kept_bytes);
         self.busy
     }
 
@@ -166,7 +168,7 @@ impl<'a> LaneReplay<'a> {
         self.check(open.node, step.expected, &opened)?;
         if step.expected == ActionResult::Done {
             self.keep(open.slot, opened, |file| {
-                Open::File(OpenedFile { file, number: open.file, is_locked: false.into() })
+                Open::File(OpenedFile { file, number: open.file, access, is_locked: false.into() })
             });
         }
         Ok(())
@@ -189,6 +191,10 @@ impl<'a> LaneReplay<'a> {
                 return Ok(());
             }
         };
+        if found == ActionResult::NotFound && self.is_link_at_first(node) {
+            // The file system refused the link when the tree was made.
+            self.replay.unsupported.fetch_add(1, Relaxed);
+        }
         if found == expected || self.replay.unsupported.load(Relaxed) > 0 {
             return Ok(());
         }
@@ -197,6 +203,10 @@ impl<'a> LaneReplay<'a> {
             _ => "there is something, although nothing should be there or the other way round",
         };
         Err(RunError::damaged(&self.replay.root.join(self.replay.day.paths.path(node)), detail))
+    }
+
+    fn is_link_at_first(&self, node: NodeNumber) -> bool {
+        self.replay.day.plan.nodes.get(node.0 as usize).is_some_and(|node| node.initial == InitialState::Link)
     }
 
     fn close(&self, context: &TimedFs<'_>, slot: Slot) -> Result<(), RunError> {
@@ -241,6 +251,9 @@ impl<'a> LaneReplay<'a> {
             return Err(RunError::damaged(open.file.path(), detail).with_found(offset, found));
         }
         self.compared_bytes += read as u64;
+        if day.keeps(open.number) {
+            self.compared_kept_bytes += read as u64;
+        }
         self.own_work_ns += thread_cpu_ns().saturating_sub(used_ns);
         Ok(())
     }
@@ -297,12 +310,19 @@ impl<'a> LaneReplay<'a> {
     /// Takes a lock on a file, or releases the one that it has.
     fn lock(&self, context: &TimedFs<'_>, open: &OpenedFile) -> Result<(), RunError> {
         let was_locked = open.is_locked.fetch_xor(true, Relaxed);
-        let action = if was_locked { LockAction::Release } else { LockAction::Take };
+        // Shared where possible: programs lock files that they only read, and several handles of one file.
+        let action = match open.access {
+            _ if was_locked => LockAction::Release,
+            Access::Write => LockAction::Take,
+            Access::Read | Access::ReadWrite => LockAction::TakeShared,
+        };
         match context.lock_handle(&open.file, action, ByteRange { begin: 0, length: 1 }) {
             Err(error) if error.is_unsupported() => {
                 self.replay.unsupported.fetch_add(1, Relaxed);
                 Ok(())
             }
+            // The server was asked, as in the recording.
+            Err(error) if error.is_locked() => Ok(()),
             other => other,
         }
     }

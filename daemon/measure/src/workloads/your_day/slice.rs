@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::platform::{Access, EntryKind, ListingFields};
 use crate::timed_fs::{Answer, Folder, ListingBuffer, NameChange, TimedFs};
 use crate::workloads::Job;
-use longhaul_model::Progress;
+use longhaul_model::{Operation, Progress};
 use longhaul_recording::plan::PlannedNode;
 use longhaul_recording::{InitialState, NodeNumber};
 
@@ -188,9 +188,9 @@ impl<'a> SliceTree<'a> {
             context.change_name(&self.root, NameChange::Unlink(self.day.paths.name(node)))?;
             created = context.create_below(&self.root, path, Access::Write)?;
         }
-        let Answer::Done(file) = created else {
-            return Err(RunError::damaged(&self.root.join(path), "the file cannot be created"));
-        };
+        let file = created.done().map_err(|kind| {
+            RunError::operation(Operation::Create, &self.root.join(path), kind.into())
+        })?;
         let size = self.day.plan.nodes[node.0 as usize].bytes;
         let mut offset = 0;
         while offset < size {
@@ -239,7 +239,8 @@ impl<'a> SliceTree<'a> {
         node.parent == folder && if entry.is_folder { is_folder } else { is_unchanged && !is_folder }
     }
 
-    /// Replaces files that a replay changes themselves and that have a second name, or all where link counts are not reliable.
+    /// Replaces files that a replay changes themselves and that have a second name or are missing, or all where link counts are not
+    /// reliable.
     fn replace_linked_files(&self, job: &Job<'_>) -> Result<(), RunError> {
         let context = job.untimed();
         // Not those that are only replaced or removed: a question for their attributes would warm the folders that they are in.
@@ -252,7 +253,11 @@ impl<'a> SliceTree<'a> {
         let mut replaced = 0;
         for node in files() {
             let path = self.day.paths.path(node);
-            if !is_reliable || context.in_place_refusal(&self.root, path)?.is_some() {
+            let is_exclusive = match context.in_place_refusal(&self.root, path) {
+                Err(error) if error.is_not_found() => false,
+                answer => answer?.is_none(),
+            };
+            if !is_reliable || !is_exclusive {
                 self.make_file(&context, node)?;
                 replaced += 1;
             }

@@ -2,7 +2,6 @@
 
 use super::super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
 use super::super::answers::Planned;
-use super::super::corpus;
 use super::super::tree_state::{NameState, OpenState};
 use super::Compiler;
 use crate::{Access, Action, ActionResult, NodeNumber, RecordedOperation};
@@ -48,7 +47,10 @@ impl Compiler<'_> {
                 open.file.into_iter().for_each(|file| self.touch_file(file));
             }
             P::Rename { from, to } => self.apply_rename(from, to),
-            P::HardLink { from, to } => self.set(to, self.tree.state(from)),
+            P::HardLink { from, to } => {
+                self.set(to, self.tree.state(from));
+                self.file(from).into_iter().for_each(|file| self.tree.link(file));
+            }
             P::SymbolicLink { node } => self.set(node, NameState::Link),
             P::Remove { node } | P::RemoveFolder { node } => self.set(node, NameState::Absent),
             P::CreateFolder { node } => self.set(node, NameState::Folder),
@@ -99,11 +101,14 @@ impl Compiler<'_> {
 
     fn apply_rename(&mut self, from: NodeNumber, to: NodeNumber) {
         let state = self.tree.state(from);
-        self.set(from, NameState::Absent);
-        self.set(to, state);
         if state == NameState::Folder {
-            self.tree.move_away(from, to);
-            corpus::touch_below(&mut self.corpus, from);
+            self.touch(from);
+            self.touch(to);
+            self.tree.rename_folder(from, to);
+            self.renamed_folders.insert(from);
+        } else {
+            self.set(from, NameState::Absent);
+            self.set(to, state);
         }
     }
 

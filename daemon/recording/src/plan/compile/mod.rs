@@ -2,6 +2,7 @@
 
 mod effects;
 
+use std::collections::HashSet;
 use std::num::NonZeroU8;
 
 use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
@@ -29,6 +30,7 @@ pub struct Compiler<'a> {
     free_slots: Vec<Vec<Slot>>,
     slots: u32,
     corpus: Vec<PlannedNode>,
+    renamed_folders: HashSet<NodeNumber>,
     lives: Lives,
     last_point: Option<Point>,
     written_bytes: u64,
@@ -49,6 +51,7 @@ impl<'a> Compiler<'a> {
             free_slots: vec![vec![]; lanes],
             slots: 0,
             corpus,
+            renamed_folders: HashSet::new(),
             lives: Lives::new(recording, threads.spans.len()),
             last_point: None,
             written_bytes: 0,
@@ -63,6 +66,7 @@ impl<'a> Compiler<'a> {
             self.follow(number, &operation);
         }
         self.close_all();
+        corpus::touch_below(&mut self.corpus, &self.renamed_folders);
         let cap = u64::try_from(limits.pause.as_nanos()).unwrap_or(u64::MAX);
         ReplayPlan {
             lanes: self.lanes,
@@ -159,8 +163,9 @@ impl<'a> Compiler<'a> {
                 Some(answers::missing_attribute(&self.tree, node))
             }
             ActionResult::Failed => {
-                self.replaced += 1;
-                answers::instead(&self.tree, operation.action)
+                let planned = answers::instead(&self.tree, operation.action);
+                self.replaced += u64::from(planned.is_some());
+                planned
             }
         }
     }
@@ -220,7 +225,7 @@ impl<'a> Compiler<'a> {
             Action::SetLength { node, length } => self.plan_set_length(node, length)?,
             Action::WriteExtendedAttribute { node, length } => {
                 let length = u32::try_from(length.floor()).unwrap_or(u32::MAX);
-                self.file(node)?;
+                self.unlinked_file(node)?;
                 P::SetExtendedAttribute { node, length }
             }
             other => return self.plan_name_change(other),
@@ -261,15 +266,22 @@ impl<'a> Compiler<'a> {
             (NameState::Folder, _) | (_, NameState::Folder) => false,
             (from, to) => from != to,
         };
-        fits && from.0 > 0 && above.is_none() && self.tree.has_folder(to)
+        fits && from.0 > 0 && above.is_none() && self.tree.has_folder(to) && !self.tree.had_name(from, to)
     }
 
     fn plan_set_length(&self, node: NodeNumber, length: u64) -> Option<PlannedAction> {
-        let file = self.file(node)?;
-        Some(match self.tree.writable(file) {
+        Some(match self.tree.writable(self.file(node)?) {
             Some(open) => PlannedAction::SetLength { slot: open.slot, length },
-            None => PlannedAction::SetLengthByName { node, length },
+            None => {
+                self.unlinked_file(node)?;
+                PlannedAction::SetLengthByName { node, length }
+            }
         })
+    }
+
+    /// Returns a file that has one name. A replay opens no other for writing, because it may belong to a user's backup.
+    fn unlinked_file(&self, node: NodeNumber) -> Option<FileNumber> {
+        self.file(node).filter(|file| !self.tree.is_linked(*file))
     }
 
     fn file(&self, node: NodeNumber) -> Option<FileNumber> {
@@ -296,7 +308,9 @@ impl<'a> Compiler<'a> {
                 let action = PlannedAction::OpenFolder { node, slot: self.slot(own) };
                 return Some(Planned { action, expected: ActionResult::Done });
             }
-            NameState::File(file) if !mode.folder && mode.create != CreateMode::Exclusive => file,
+            NameState::File(_) if mode.folder || mode.create == CreateMode::Exclusive => return None,
+            NameState::File(_) if writes(mode.access) => self.unlinked_file(node)?,
+            NameState::File(file) => file,
             NameState::Absent if creates && self.tree.has_folder(node) => self.tree.new_file(),
             _ => return None,
         };

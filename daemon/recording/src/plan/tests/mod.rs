@@ -22,7 +22,7 @@ fn recording(nodes: Vec<Node>, operations: Vec<RecordedOperation>) -> Recording 
         source: Source::Strace,
         recorded_on: None,
         nodes,
-        operations: operations.into(),
+        operations: operations.into_iter().collect(),
         mean_pauses: vec![],
         mean_sizes: vec![],
         times: None,
@@ -324,6 +324,44 @@ fn size_is_exact_where_a_file_was_read_to_its_end() {
     let operations = operations.map(|action| operation(0, action)).to_vec();
     let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
     assert_eq!(plan.corpus_bytes(), 4996);
+}
+
+#[test]
+fn read_of_new_content_does_not_shorten_the_file_before() {
+    let nodes = vec![node(0, InitialState::Folder), node(0, InitialState::File(PowerOfTwo::of(9)))];
+    let read = |read| Action::Read { handle: HandleNumber(0), offset: 0, length: 4096, read };
+    let write = Action::SetLength { node: NodeNumber(1), length: 5 };
+    let operations = [open(1, Access::Read, 0), read(4096), write, read(5)].map(|action| operation(0, action));
+    let plan = ReplayPlan::compile(&recording(nodes, operations.to_vec()), LIMITS);
+    assert_eq!(plan.corpus_bytes(), 4096);
+}
+
+#[test]
+fn folder_does_not_get_an_earlier_name_back() {
+    let (folder, absent) = (InitialState::Folder, InitialState::Absent);
+    let file = InitialState::File(PowerOfTwo::of(5));
+    let nodes = vec![node(0, folder), node(0, folder), node(1, file), node(0, absent), node(0, folder)];
+    let rename = |from, to| operation(0, Action::Rename { from: NodeNumber(from), to: NodeNumber(to) });
+    let create = operation(0, open(2, Access::Write, 0));
+    let left_out = |operations: &[RecordedOperation]| {
+        let plan = ReplayPlan::compile(&recording(nodes.clone(), operations.to_vec()), LIMITS);
+        replay(&plan, 0);
+        plan.left_out
+    };
+    assert_eq!(left_out(&[rename(1, 3), rename(3, 1), create]), 2);
+    assert_eq!(left_out(&[rename(1, 3), rename(4, 1), create]), 0, "another folder may take the name");
+}
+
+#[test]
+fn file_with_a_second_name_is_not_opened_for_writing() {
+    let file = InitialState::File(PowerOfTwo::of(5));
+    let nodes = vec![node(0, InitialState::Folder), node(0, file), node(0, InitialState::Absent)];
+    let link = Action::HardLink { from: NodeNumber(1), to: NodeNumber(2) };
+    let set = |name| Action::SetLength { node: NodeNumber(name), length: 1 };
+    let actions =
+        [link, open(1, Access::Read, 0), open(1, Access::ReadWrite, 1), open(2, Access::Write, 2), set(2)];
+    let operations = actions.map(|action| operation(0, action)).to_vec();
+    assert_eq!(ReplayPlan::compile(&recording(nodes, operations), LIMITS).left_out, 3);
 }
 
 #[test]

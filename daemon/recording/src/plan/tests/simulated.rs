@@ -7,10 +7,19 @@ use longhaul_model::draw::draw_below;
 use super::super::*;
 use crate::{ActionResult, InitialState, NodeNumber};
 
+/// A folder: the name under which it was made, and the number of folders that were made under it before. A renamed folder keeps it.
+type FolderId = (NodeNumber, u32);
+
+/// The recorded folder.
+const ROOT: FolderId = (NodeNumber(0), 0);
+
 /// A file system in memory that makes the steps of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Simulated {
-    pub(super) names: HashMap<NodeNumber, Thing>,
+    /// What is in each folder.
+    pub(super) names: HashMap<(FolderId, NodeNumber), Thing>,
+    /// Number of folders that were made under each name.
+    made: HashMap<NodeNumber, u32>,
     /// Writes of each file, in their order.
     pub(super) writes: HashMap<FileNumber, Vec<u64>>,
     pub(super) open: HashMap<Slot, Thing>,
@@ -22,7 +31,7 @@ pub(super) struct Simulated {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thing {
-    Folder,
+    Folder(FolderId),
     File(FileNumber),
     Link,
 }
@@ -32,21 +41,39 @@ impl Simulated {
         let thing = |(number, node): (u32, &PlannedNode)| {
             let thing = match node.initial {
                 InitialState::Absent => return None,
-                InitialState::Folder => Thing::Folder,
+                InitialState::Folder => Thing::Folder((NodeNumber(number), 0)),
                 InitialState::File(_) => Thing::File(FileNumber(number)),
                 InitialState::Link => Thing::Link,
             };
-            Some((NodeNumber(number), thing))
+            Some((((node.parent, 0), NodeNumber(number)), thing))
         };
-        Self { names: (0..).zip(&plan.nodes).filter_map(thing).collect(), ..Self::default() }
+        let names = (0..).zip(&plan.nodes).skip(1).filter_map(thing).collect();
+        Self { names, ..Self::default() }
+    }
+
+    /// Returns the folder that contains a name, if it exists.
+    fn parent(&self, plan: &ReplayPlan, node: NodeNumber) -> Option<FolderId> {
+        match self.find(plan, plan.nodes[node.0 as usize].parent)? {
+            Thing::Folder(folder) => Some(folder),
+            Thing::File(_) | Thing::Link => None,
+        }
     }
 
     fn find(&self, plan: &ReplayPlan, node: NodeNumber) -> Option<Thing> {
-        let parent = plan.nodes[node.0 as usize].parent;
-        if node.0 > 0 && self.find(plan, parent) != Some(Thing::Folder) {
-            return None;
+        if node.0 == 0 {
+            return Some(Thing::Folder(ROOT));
         }
-        self.names.get(&node).copied()
+        self.names.get(&(self.parent(plan, node)?, node)).copied()
+    }
+
+    fn add(&mut self, plan: &ReplayPlan, node: NodeNumber, thing: Thing) {
+        let parent = self.parent(plan, node).expect("its folder exists");
+        self.names.insert((parent, node), thing);
+    }
+
+    fn remove(&mut self, plan: &ReplayPlan, node: NodeNumber) -> Option<Thing> {
+        let parent = self.parent(plan, node)?;
+        self.names.remove(&(parent, node))
     }
 
     /// Makes a step and returns its answer.
@@ -64,8 +91,7 @@ impl Simulated {
                 (Some(_), true) => return ActionResult::Exists,
                 (None, false) => return ActionResult::NotFound,
                 (None, true) => {
-                    assert_eq!(found(self, plan.nodes[open.node.0 as usize].parent), Some(Thing::Folder));
-                    self.names.insert(open.node, Thing::File(open.file));
+                    self.add(plan, open.node, Thing::File(open.file));
                     assert!(self.open.insert(open.slot, Thing::File(open.file)).is_none(), "slot in use");
                 }
                 (Some(thing), false) => {
@@ -75,9 +101,10 @@ impl Simulated {
             },
             P::OpenFolder { node, slot } | P::OpenPlace { node, slot } => {
                 let thing = found(self, node).expect("it is there");
-                assert!(thing == Thing::Folder || matches!(action, P::OpenPlace { .. }));
+                let is_folder = matches!(thing, Thing::Folder(_));
+                assert!(is_folder || matches!(action, P::OpenPlace { .. }));
                 assert!(self.open.insert(slot, thing).is_none(), "slot in use");
-                self.folders.extend((thing == Thing::Folder).then_some((slot, node)));
+                self.folders.extend(is_folder.then_some((slot, node)));
             }
             P::Close { slot } => {
                 assert!(self.open.remove(&slot).is_some());
@@ -119,19 +146,19 @@ impl Simulated {
                 if found(self, node).is_some() {
                     return ActionResult::Exists;
                 }
-                self.names.insert(node, Thing::Folder);
+                let made = self.made.entry(node).or_default();
+                *made += 1;
+                let folder = (node, *made);
+                self.add(plan, node, Thing::Folder(folder));
             }
             P::Remove { node } => {
-                let was = found(self, node);
-                self.names.remove(&node);
+                let was = self.remove(plan, node);
                 return was.map_or(ActionResult::NotFound, |_| ActionResult::Done);
             }
             P::RemoveFolder { node } => {
-                let has_children =
-                    self.names.keys().any(|name| name.0 > 0 && plan.nodes[name.0 as usize].parent == node);
-                assert!(!has_children, "not empty");
+                let Some(Thing::Folder(removed)) = self.remove(plan, node) else { panic!("no folder") };
+                assert!(self.names.keys().all(|(folder, _)| *folder != removed), "not empty");
                 self.folders.retain(|_, folder| *folder != node);
-                self.names.remove(&node);
             }
             P::RenameToNew { from, to } => {
                 let both = [from, to].map(|node| found(self, node).is_some());
@@ -139,12 +166,9 @@ impl Simulated {
                 return ActionResult::Exists;
             }
             P::Rename { from, to } => {
-                let Some(thing) = found(self, from) else { return ActionResult::NotFound };
-                self.names.remove(&from);
-                // The names below are not known at the new place.
-                self.names.retain(|name, _| !is_below(plan, *name, from));
+                let Some(thing) = self.remove(plan, from) else { return ActionResult::NotFound };
                 self.folders.retain(|_, folder| *folder != from && !is_below(plan, *folder, from));
-                self.names.insert(to, thing);
+                self.add(plan, to, thing);
             }
             other => panic!("{other:?} is not simulated"),
         }
