@@ -11,6 +11,8 @@ const FRAME_RATES: [(&str, f64); 3] = [("dropped-24", 24.0), ("dropped-30", 30.0
 const TRIMMED_SHARE: f64 = 0.20;
 /// The smallest transfer that is analyzed: Stibium ignores files below 10 KB.
 const MIN_BYTES: u64 = 10_000;
+/// The largest number of transfers whose pairs are compared: two million slopes, 16 MB.
+const MAX_SLOPE_POINTS: usize = 2000;
 
 /// Returns the figures of an analysis; empty if there was no repetition.
 pub fn figures(analysis: Analysis, repetitions: &[Repetition]) -> Vec<Figure> {
@@ -42,7 +44,7 @@ fn transfer_figures(transfers: &[Repetition]) -> Vec<Figure> {
     let figures = [
         ("mean-speed", mean(&speeds)),
         ("trimmed-speed", trimmed_mean(speeds)),
-        ("slope-speed", theil_sen(&files)),
+        ("slope-speed", theil_sen(files)),
     ];
     let known = figures.into_iter().filter_map(|(name, value)| Some((name, value?)));
     known.map(|(name, value)| Figure::new(name, Unit::BytesPerSecond, value)).collect()
@@ -63,7 +65,13 @@ fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
 ///
 /// The slope does not include the fixed cost of a call. `None` if there are fewer than two distinct points, or if larger
 /// files did not take longer, because then other delays hide the speed.
-fn theil_sen(points: &[(f64, f64)]) -> Option<f64> {
+///
+/// Of more than [`MAX_SLOPE_POINTS`] points, every nth in the order of their sizes and times is used, so that each size
+/// keeps its part and its spread.
+fn theil_sen(mut points: Vec<(f64, f64)>) -> Option<f64> {
+    points.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0)));
+    let every = points.len().div_ceil(MAX_SLOPE_POINTS).max(1);
+    let points: Vec<(f64, f64)> = points.into_iter().step_by(every).collect();
     let pairs = points.iter().enumerate().flat_map(|(index, a)| points[..index].iter().map(move |b| (a, b)));
     let slopes: Vec<f64> =
         pairs.filter(|(a, b)| a.0 != b.0 && a.1 != b.1).map(|(a, b)| (a.1 - b.1) / (a.0 - b.0)).collect();
@@ -82,6 +90,15 @@ mod tests {
         let figures = transfer_figures(&each);
         assert!((figures[2].value / 1e8 - 1.0).abs() < 1e-6, "{figures:?}");
         assert!(figures[0].value < 0.7e8, "the mean includes the fixed cost: {figures:?}");
+    }
+
+    #[test]
+    fn slope_of_many_transfers_is_that_of_a_part_with_all_sizes() {
+        let megabytes = |index: u64| if index.is_multiple_of(2) { 1 } else { 10 };
+        let file = |bytes: u64| Repetition { seconds: 0.1 + bytes as f64 / 1e8, bytes };
+        let each: Vec<Repetition> = (0..50_000).map(|index| file(megabytes(index) * 1_000_000)).collect();
+        let figures = transfer_figures(&each);
+        assert!((figures[2].value / 1e8 - 1.0).abs() < 1e-6, "{figures:?}");
     }
 
     #[test]

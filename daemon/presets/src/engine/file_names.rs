@@ -48,10 +48,10 @@ pub fn folder_name(number: u64) -> CString {
     to_cstring(format!("d{number:05}"))
 }
 
-/// Returns whether some set could have a folder with this name.
-pub fn is_folder_name(name: &str) -> bool {
-    let is_number = |digits: &str| digits.len() == 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    name.strip_prefix('d').is_some_and(is_number)
+/// Returns the number of the folder with this name; `None` if no set has a folder of this name.
+pub fn folder_number(name: &str) -> Option<u64> {
+    let is_number = |digits: &&str| digits.len() == 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    name.strip_prefix('d').filter(is_number)?.parse().ok()
 }
 
 /// Formats a file number for a name: eight hexadecimal digits.
@@ -129,9 +129,9 @@ mod tests {
         for other in others.into_iter().chain(["00000000-fourteenletter", "Rechnung 00000000"]) {
             assert!(!is_file_name(other), "{other}");
         }
-        assert!(is_folder_name("d00012"));
+        assert_eq!(folder_number("d00012"), Some(12));
         for other in ["d+0001", "d0001", "00001", "d000012", "diary"] {
-            assert!(!is_folder_name(other), "{other}");
+            assert_eq!(folder_number(other), None, "{other}");
         }
     }
 }

@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 
-use serde::{Deserialize, Serialize};
-
-use super::file_names::{file_name, file_number, folder_name, is_file_name, is_folder_name, to_cstring};
-use super::preset_run::{FOLDER, PresetRun};
+use super::file_names::{file_name, file_number, folder_name, folder_number, is_file_name, to_cstring};
+use super::preset_run::PresetRun;
 use super::write_tracker::WriteTracker;
 use crate::content_mode::ContentMode;
 use crate::profile::FileSet;
@@ -35,41 +33,6 @@ const MAX_EVICTED: usize = 2000;
 /// The number of files that are created between two progress reports.
 const PROGRESS_EVERY: usize = 64;
 
-/// The manifest entry of one preset.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SetState {
-    /// Version number of the content that was last written, by a preparation or a run.
-    pub turn: u64,
-    /// Names of the sets whose files are all complete.
-    pub complete_sets: BTreeSet<String>,
-    /// True while a run is in progress and after it was interrupted, so that files may be half written.
-    pub unfinished: bool,
-}
-
-/// The state of every preset's file sets, by folder, as stored in the manifest.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SetManifest {
-    folders: BTreeMap<String, SetState>,
-}
-
-impl SetManifest {
-    /// Reads the state of all presets from the sandbox's manifest.
-    pub fn load(job: &Job<'_>) -> Result<Self, RunError> {
-        Ok(job.sandbox.manifest_entry(FOLDER)?.unwrap_or_default())
-    }
-
-    /// Returns the state of a preset's folder.
-    pub fn get(&self, folder: &str) -> SetState {
-        self.folders.get(folder).cloned().unwrap_or_default()
-    }
-
-    /// Stores the state of a preset's folder in the manifest.
-    pub fn store(&mut self, job: &Job<'_>, folder: &str, state: &SetState) -> Result<(), RunError> {
-        self.folders.insert(folder.to_owned(), state.clone());
-        job.sandbox.record_entry(FOLDER, self, &job.untimed())
-    }
-}
-
 /// A position in the content of a set's file.
 #[derive(Debug, Clone, Copy)]
 pub struct ContentPosition {
@@ -91,8 +54,10 @@ pub struct TestFileSet {
     ///
     /// An append can start in the middle of a sector, and a sector can only hold one content version.
     pub single_turn: Option<u64>,
+    /// Lengths in bytes of the files that phases created or wrote, by number; only of a set to whose files phases append.
+    pub lengths: Mutex<BTreeMap<u64, u64>>,
     /// Bytes by which the files of all sets may still grow, so that the reserve of the target stays free.
-    growth_left: Arc<AtomicU64>,
+    pub growth_left: Arc<AtomicU64>,
     /// True if every existing file is complete, because no phase creates, extends or deletes files of the set.
     pub is_whole: bool,
     /// Tracker of writes in progress, so that overlapping reads are not verified.
@@ -100,23 +65,15 @@ pub struct TestFileSet {
     name: String,
     content_mode: ContentMode,
     seed: u64,
+    /// Folder that contains the folders of the set.
+    home: Folder,
     folders: Vec<Folder>,
     /// File names by number, generated in advance: work between two calls makes the next call slower.
     names: Vec<CString>,
 }
 
 impl TestFileSet {
-    /// Reserves space by which a file may grow. Returns false if there is none.
-    pub fn may_grow(&self, bytes: u64) -> bool {
-        self.growth_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
-    }
-
-    /// Gives back the space by which a file had grown.
-    pub fn shrunk(&self, bytes: u64) {
-        self.growth_left.fetch_add(bytes, Relaxed);
-    }
-
-    /// Returns the size of a file in bytes, without appended data.
+    /// Returns the size of a file in bytes as the profile defines it, without appended data.
     pub fn initial_bytes(&self, number: u64) -> u64 {
         self.spec.size.file_bytes(self.seed, number)
     }
@@ -228,7 +185,7 @@ pub fn owns(path: &str) -> bool {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     let file = file.strip_suffix("-moved").unwrap_or(file);
-    is_name(preset) && is_name(set) && is_folder_name(folder) && is_file_name(file)
+    is_name(preset) && is_name(set) && folder_number(folder).is_some() && is_file_name(file)
 }
 
 /// All file sets of one preset on one target.
@@ -246,20 +203,23 @@ impl TestFileSets {
         let growth_left = Arc::new(AtomicU64::new(growth(run)?));
         let sets = profile.files.iter().map(|(name, spec)| {
             let home = context.create_and_open_folder(&root, &to_cstring(name.clone()))?;
-            let folders =
-                (0..spec.folders).map(|number| context.create_and_open_folder(&home, &folder_name(number)));
+            let folders = (0..spec.folders)
+                .map(|number| context.create_and_open_folder(&home, &folder_name(number)))
+                .collect::<Result<Vec<_>, RunError>>()?;
             let seed = run.seed(name);
             let set = TestFileSet {
                 spec: spec.clone(),
                 present: Mutex::default(),
                 single_turn: profile.has_appends(name).then_some(turn),
+                lengths: Mutex::default(),
                 growth_left: Arc::clone(&growth_left),
                 is_whole: !profile.changes_files(name),
                 write_tracker: WriteTracker::default(),
                 name: name.clone(),
                 content_mode: run.content_mode,
                 seed,
-                folders: folders.collect::<Result<_, _>>()?,
+                home,
+                folders,
                 names: (0..spec.count).map(|number| file_name(spec.names, seed, number)).collect(),
             };
             set.present.lock().extend(0..set.initial_count());
@@ -339,15 +299,28 @@ fn make_file(context: &TimedFs<'_>, set: &TestFileSet, mut at: ContentPosition) 
     context.close(file)
 }
 
-/// Removes all files of a set.
+/// Removes all files of a set, and the folders that it has no more since its profile was edited.
 pub fn remove(job: &Job<'_>, set: &TestFileSet) -> Result<(), RunError> {
     let context = job.untimed();
-    for folder in &set.folders {
-        let names = list_names(&context, folder)?;
-        let mut ours = names.iter().filter(|name| is_ours(name));
-        ours.try_for_each(|name| unlink_leftover(&context, folder, name))?;
+    set.folders.iter().try_for_each(|folder| remove_files(&context, folder))?;
+    let number = |name: &CString| name.to_str().ok().and_then(folder_number);
+    let is_former = |name: &&CString| number(name).is_some_and(|number| number >= set.spec.folders);
+    for name in list_names(&context, &set.home)?.iter().filter(is_former) {
+        remove_files(&context, &context.open_folder(&set.home, name)?)?;
+        match context.remove_folder(&set.home, name) {
+            // Another program has put something into it.
+            Err(RunError::Operation { source, .. }) if source.kind() == ErrorKind::DirectoryNotEmpty => {}
+            removed => removed?,
+        }
     }
     Ok(())
+}
+
+/// Removes all files that a set may have in a folder.
+fn remove_files(context: &TimedFs<'_>, folder: &Folder) -> Result<(), RunError> {
+    let names = list_names(context, folder)?;
+    let mut ours = names.iter().filter(|name| is_ours(name));
+    ours.try_for_each(|name| unlink_leftover(context, folder, name))
 }
 
 /// Returns the names in a folder.
@@ -382,7 +355,7 @@ pub fn evict(job: &Job<'_>, set: &TestFileSet) -> Result<ColdMethod, RunError> {
         let file = context.open(folder, name, Access::ReadWrite)?;
         context.sync(&file)?;
         context.close(file)?;
-        all_gone &= context.evict_by_name(folder, name, set.initial_bytes(number))?;
+        all_gone &= context.evict_by_name(folder, name, set.covered_bytes(number))?;
     }
     Ok(if all_gone { ColdMethod::Evicted } else { ColdMethod::Unverified })
 }

@@ -3,6 +3,7 @@
 mod analysis;
 mod blogbench;
 mod blogbench_scores;
+mod file_lengths;
 mod file_names;
 mod file_pool;
 mod file_sets;
@@ -10,6 +11,7 @@ mod ownership;
 mod phases;
 mod preset_run;
 mod repetition_log;
+mod set_manifest;
 mod thread;
 mod thread_work;
 mod timestamps;

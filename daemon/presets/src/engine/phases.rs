@@ -8,9 +8,10 @@ use longhaul_model::draw::draw;
 use longhaul_model::{CacheState, ColdMethod, Figure};
 use parking_lot::Mutex;
 
-use super::file_sets::{SetManifest, SetState, TestFileSets};
+use super::file_sets::TestFileSets;
 use super::preset_run::PresetRun;
 use super::repetition_log::RepetitionLog;
+use super::set_manifest::{SetManifest, SetState};
 use super::thread::PresetThread;
 use super::thread_work::{PhaseShared, ThreadWork};
 use super::{analysis, blogbench, file_sets};
@@ -26,15 +27,16 @@ impl PresetRun<'_> {
         let mut manifest = SetManifest::load(job)?;
         let mut state = manifest.get(folder);
         if state.unfinished {
-            state.complete_sets.clear();
+            state.complete.clear();
         }
+        state.keep_usable(profile);
         // Content depends on the turn, so that a read can check which write it sees. The preparation uses one
         // turn, and each phase of the run uses the next one.
-        state.turn += 1 + profile.phases.len() as u64;
+        state.turn += 1;
         manifest.store(job, folder, &state)?;
         let sets = TestFileSets::open(self, state.turn)?;
         let missing: Vec<&String> =
-            profile.files.keys().filter(|name| !state.complete_sets.contains(*name)).collect();
+            profile.files.keys().filter(|name| !state.complete.contains_key(*name)).collect();
         for name in &missing {
             file_sets::remove(job, sets.get(name))?;
         }
@@ -43,7 +45,7 @@ impl PresetRun<'_> {
         for name in missing {
             file_sets::build(job, sets.get(name), state.turn)?;
             if !profile.changes_files(name) {
-                state.complete_sets.insert(name.clone());
+                state.complete.insert(name.clone(), profile.files[name].clone());
             }
         }
         state.unfinished = false;
@@ -55,10 +57,13 @@ impl PresetRun<'_> {
         let Self { job, profile, folder, .. } = self;
         let mut manifest = SetManifest::load(job)?;
         let mut state = manifest.get(folder);
+        let prepared_turn = state.turn;
+        // Counted by the run that writes, because the next one may be of an edited profile with fewer phases.
+        state.turn += profile.phases.len() as u64;
         state.unfinished = true;
         manifest.store(job, folder, &state)?;
-        let sets = TestFileSets::open(self, state.turn)?;
-        let result = self.run_phases(&sets, state.turn);
+        let sets = TestFileSets::open(self, prepared_turn)?;
+        let result = self.run_phases(&sets, prepared_turn);
         for (_, set) in sets.sets.iter().filter(|(name, _)| profile.changes_files(name)) {
             file_sets::remove(job, set)?;
         }
@@ -113,7 +118,7 @@ fn needed_bytes(profile: &Profile, state: &SetState) -> u64 {
     let complete_bytes: u64 = profile
         .files
         .iter()
-        .filter(|(name, _)| state.complete_sets.contains(*name))
+        .filter(|(name, _)| state.complete.contains_key(*name))
         .map(|(_, set)| set.total_bytes(0))
         .fold(0, u64::saturating_add);
     profile.cost().space_bytes.saturating_sub(complete_bytes)

@@ -45,8 +45,6 @@ pub struct PresetThread<'a> {
     set: &'a TestFileSet,
     files: FilePool,
     open_files: BTreeMap<u64, OpenState>,
-    /// Number of bytes appended to each file, by file number.
-    appended_bytes: BTreeMap<u64, u64>,
     turn: u64,
     write_buffer: Buffer,
     read_buffer: Buffer,
@@ -73,9 +71,10 @@ impl<'a> PresetThread<'a> {
         let started = Timestamps::now(context);
         let seed = draw(shared.seed, 0x7468_7265, index);
         let is_mine = |number: &u64| group.share == FileSharing::All || number % group.threads == index;
-        let existing = set.present.lock().clone();
-        let (present, absent) =
-            (0..set.spec.count).filter(is_mine).partition(|number| existing.contains(number));
+        let (present, absent) = {
+            let existing = set.present.lock();
+            (0..set.spec.count).filter(is_mine).partition(|number| existing.contains(number))
+        };
         let mut files = FilePool::new(present, absent, seed);
         if group.pick == FileChoice::Shuffled {
             files.shuffle(seed);
@@ -88,7 +87,6 @@ impl<'a> PresetThread<'a> {
             set,
             files,
             open_files: BTreeMap::new(),
-            appended_bytes: BTreeMap::new(),
             turn: set.single_turn.unwrap_or(shared.turn),
             write_buffer: Buffer::new(largest_block),
             read_buffer: Buffer::new(largest_block),
@@ -108,7 +106,9 @@ impl<'a> PresetThread<'a> {
             self.shared.has_failed.store(true, Relaxed);
         }
         result?;
-        if self.group.share == FileSharing::Own {
+        // A thread that changes which files exist is the only one of its group that uses them.
+        let changes = |step: &Step| matches!(step.action, Action::Create | Action::Delete);
+        if self.group.all_steps().any(changes) {
             let mut existing = self.set.present.lock();
             existing.extend(self.files.present());
             self.files.absent().for_each(|number| {
@@ -226,16 +226,15 @@ impl<'a> PresetThread<'a> {
         if step.action == Action::SyncFolders {
             return self.set.sync_folders(self.context).map(|()| ControlFlow::Continue);
         }
-        if step.action == Action::Create {
-            let Some(number) = self.files.create(step.pick.unwrap_or(self.group.pick)) else {
-                return Ok(ControlFlow::OutOfFiles);
-            };
-            return self.create(number);
-        }
-        if let Some(pick) = step.pick {
-            self.choose_file(pick);
-        }
-        match self.files.current_or_next() {
+        let number = if step.action == Action::Create {
+            self.files.create(step.pick.unwrap_or(self.group.pick))
+        } else {
+            if let Some(pick) = step.pick {
+                self.choose_file(pick);
+            }
+            self.files.current_or_next()
+        };
+        match number {
             Some(number) => self.perform(step, number, turn).map(|()| ControlFlow::Continue),
             None => Ok(ControlFlow::OutOfFiles),
         }
@@ -279,7 +278,7 @@ impl<'a> PresetThread<'a> {
         let sibling_name =
             |prefix: &str, suffix: &str| to_cstring(format!("{prefix}{}{suffix}", digits(number)));
         match step.action {
-            Action::Create => self.create(number).map(drop),
+            Action::Create => self.create(number),
             Action::Open => {
                 self.open_files.remove(&number).map_or(Ok(()), |open| context.close(open.file))?;
                 self.open_handle(number).map(drop)
@@ -312,7 +311,7 @@ impl<'a> PresetThread<'a> {
             Action::Evict => self.evict(step, number),
             Action::Delete => {
                 self.open_files.remove(&number).map_or(Ok(()), |open| context.close(open.file))?;
-                self.set.shrunk(self.appended_bytes.remove(&number).unwrap_or_default());
+                self.set.note_deleted(number);
                 self.files.delete();
                 context.unlink(folder, name)
             }
@@ -321,14 +320,15 @@ impl<'a> PresetThread<'a> {
         }
     }
 
-    fn create(&mut self, number: u64) -> Result<ControlFlow, RunError> {
+    fn create(&mut self, number: u64) -> Result<(), RunError> {
         let reads = self.group.all_steps().any(|step| step.action == Action::Read);
         let access = if reads { Access::ReadWrite } else { Access::Write };
         let file =
             self.context.create_with_access(self.set.folder_of(number), self.set.name_of(number), access)?;
+        self.set.note_created(number);
         let bytes = self.set.initial_bytes(number);
         self.open_files.insert(number, OpenState { file, bytes, next_offset: 0, last_offset: 0 });
-        Ok(ControlFlow::Continue)
+        Ok(())
     }
 
     /// Returns the handle of a file. Opens the file if it is not open.
@@ -340,8 +340,7 @@ impl<'a> PresetThread<'a> {
                 true => self.context.open_in_place(folder, name, None)?,
                 false => self.context.open(folder, name, Access::Read)?,
             };
-            let bytes = self.set.initial_bytes(number)
-                + self.appended_bytes.get(&number).copied().unwrap_or_default();
+            let bytes = self.set.covered_bytes(number);
             self.open_files.insert(number, OpenState { file, bytes, next_offset: 0, last_offset: 0 });
         }
         Ok(self.open_files.get_mut(&number).expect("the handle was just inserted"))
@@ -408,18 +407,21 @@ impl<'a> PresetThread<'a> {
         self.set.fill(ContentPosition { file, turn: self.turn, offset }, &mut self.write_buffer[..length]);
         let _writing = self.set.write_tracker.start_write(file);
         self.context.write_all(&self.open_files[&file].file, &self.write_buffer[..length], offset)?;
+        self.set.note_written(file, offset + length as u64);
         self.log.add_written(length as u64);
         Ok(())
     }
 
     fn append(&mut self, step: &Step, number: u64) -> Result<(), RunError> {
-        let end = self.open_handle(number)?.bytes;
-        if !self.set.may_grow(step.block.0) {
+        self.open_handle(number)?;
+        let offset = self.set.length_of(number);
+        let end = offset + step.block.0;
+        if !self.set.may_grow(number, end) {
             return Err(no_space_to_append(self.open_files[&number].file.path()));
         }
-        self.write(Block { file: number, offset: end, length: step.block.0 as usize })?;
-        *self.appended_bytes.entry(number).or_default() += step.block.0;
-        self.open_handle(number)?.bytes += step.block.0;
+        self.write(Block { file: number, offset, length: step.block.0 as usize })?;
+        let open = self.open_handle(number)?;
+        open.bytes = open.bytes.max(end);
         Ok(())
     }
 

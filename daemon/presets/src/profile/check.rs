@@ -146,6 +146,7 @@ impl Profile {
                 .to_owned()
         })?;
         work.all_steps().try_for_each(check_step)?;
+        check_sectors(work)?;
         require(work.share == FileSharing::All || work.threads <= set.count, || {
             format!("{} threads cannot share {} files: some threads would have none", work.threads, set.count)
         })
@@ -193,13 +194,24 @@ fn check_size(size: &Size) -> CheckResult {
     }
 }
 
+/// Checks that threads which write single blocks write whole sectors. A sector that is written in part keeps old content
+/// behind the new one, which a later read would call damaged.
+///
+/// All steps share the position in a file, so this also depends on the blocks of steps that only move it.
+fn check_sectors(work: &ThreadGroup) -> CheckResult {
+    let moves = |step: &&Step| matches!(step.action, Action::Read | Action::Write | Action::Evict);
+    let by_block = || work.all_steps().filter(|step| step.amount == Amount::Block).filter(moves);
+    let writes = by_block().any(|step| step.action == Action::Write);
+    require(!writes || by_block().all(|step| step.block.0.is_multiple_of(SECTOR_BYTES)), || {
+        "where single blocks are written, each `block` that is written, read or evicted must be a multiple of 512: \
+         use \"1 MiB\" or \"10 KiB\" instead of \"1 MB\" or \"10 KB\""
+            .to_owned()
+    })
+}
+
 fn check_step(step: &Step) -> CheckResult {
     let Step { block, at, amount, weight, every, action, pick } = step;
     check_block(*block)?;
-    let overwrites = *action == Action::Write && *at != BlockPosition::Next;
-    require(!overwrites || block.0.is_multiple_of(SECTOR_BYTES), || {
-        "a step that overwrites needs a `block` that is a multiple of 512".to_owned()
-    })?;
     require(*at == BlockPosition::Next || *amount == Amount::Block, || {
         "a whole file is read or written in order: use `at` only with single blocks".to_owned()
     })?;

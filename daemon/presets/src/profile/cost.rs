@@ -10,11 +10,11 @@ pub struct ProfileCost {
     pub setup_bytes: u64,
     /// Maximum space in bytes that the files need on the target.
     pub space_bytes: u64,
-    /// Number of bytes that phases write. Excludes work that runs for a fixed time.
+    /// Number of bytes that phases write. Excludes steps that are repeated for a fixed time.
     pub bytes_written: u64,
-    /// Number of bytes that phases read. Excludes work that runs for a fixed time.
+    /// Number of bytes that phases read. Excludes steps that are repeated for a fixed time.
     pub bytes_read: u64,
-    /// Number of file operations in phases. Excludes work that runs for a fixed time.
+    /// Number of file operations in phases. Excludes steps that are repeated for a fixed time.
     pub calls: u64,
     /// Total seconds of work that runs for a fixed time or at a fixed rate.
     pub seconds: f64,
@@ -53,7 +53,8 @@ impl Profile {
         for phase in &self.phases {
             if let (Some(Program::Blogbench), Some(seconds)) = (phase.program, phase.seconds) {
                 cost.seconds += seconds;
-                cost.space_bytes += (BLOGBENCH_BYTES_PER_SECOND * seconds) as u64;
+                let bytes = (BLOGBENCH_BYTES_PER_SECOND * seconds) as u64;
+                cost.space_bytes = cost.space_bytes.saturating_add(bytes);
             }
             let longest = phase.work.iter().filter_map(|work| work.seconds).fold(0.0, f64::max);
             cost.seconds += longest;
@@ -66,6 +67,15 @@ impl Profile {
 
     fn add_work(&self, work: &ThreadGroup, cost: &mut ProfileCost) {
         let Some(set) = self.files.get(&work.files) else { return };
+        let files_per_thread = match work.share {
+            FileSharing::Own => set.count as f64 / work.threads as f64,
+            FileSharing::All => set.count as f64,
+        };
+        let mut add = |step: &Step, times: f64| {
+            let files = if step.pick == Some(FileChoice::All) { files_per_thread } else { 1.0 };
+            add_step(step, set, times * files / step.every as f64, cost);
+        };
+        work.before.iter().chain(&work.after).for_each(|step| add(step, work.threads as f64));
         let Some(repetitions) = repetitions(work, set) else { return };
         let weights: f64 = work.steps.iter().map(|step| step.weight).sum();
         for step in &work.steps {
@@ -73,7 +83,7 @@ impl Profile {
                 StepChoice::All => 1.0,
                 StepChoice::One => step.weight / weights,
             };
-            add_step(step, set, repetitions * probability / step.every as f64, cost);
+            add(step, repetitions * probability);
         }
         if let Some(rate) = work.per_second {
             cost.seconds += repetitions / work.threads as f64 / rate;
@@ -94,7 +104,6 @@ fn repetitions(work: &ThreadGroup, set: &FileSet) -> Option<f64> {
 }
 
 fn add_step(step: &Step, set: &FileSet, times: f64, cost: &mut ProfileCost) {
-    let times = if step.pick == Some(FileChoice::All) { times * set.count as f64 } else { times };
     let mean = set.mean_bytes();
     let (calls, bytes) = match step.amount {
         Amount::Block => (times, times * (step.block.0 as f64).min(mean.max(1.0))),

@@ -46,6 +46,47 @@ fn errors_name_the_line_or_the_section() {
     assert!(parse_error(&format!("{MINIMAL}{print}reed\"")).contains("is not a known figure"));
 }
 
+/// A sector that was written in part would be called damaged by the next read.
+#[test]
+fn blocks_that_end_within_a_sector_are_not_written() {
+    let parse = |steps: &str| {
+        Profile::parse(&MINIMAL.replace("{ do = \"read\", block = 4096 }", steps)).map_err(|e| e.to_string())
+    };
+    for steps in [
+        r#"{ do = "write", block = "1 MB" }"#,
+        r#"{ do = "write", block = "10 KB", pick = "same" }"#,
+        r#"{ do = "read", block = 1000 }, { do = "write", block = 512 }"#,
+        r#"{ do = "evict", block = 1000 }, { do = "write", block = 512, at = "same" }"#,
+    ] {
+        let error = parse(steps).unwrap_err();
+        assert!(error.contains("phase `read`") && error.contains("multiple of 512"), "{steps}: {error}");
+    }
+    for steps in [
+        r#"{ do = "write", block = "1 MiB" }"#,
+        r#"{ do = "write", block = "10 KB", amount = "file" }"#,
+        r#"{ do = "append", block = 1000 }"#,
+        r#"{ do = "read", block = 1000 }"#,
+    ] {
+        assert!(parse(steps).is_ok(), "{steps}");
+    }
+}
+
+#[test]
+fn steps_before_and_after_the_repetitions_count_in_the_cost() {
+    let around = "threads = 2\nseconds = 1.0\nbefore = [{ do = \"read\", pick = \"all\", amount = \"file\" }]\n\
+        after = [{ do = \"append\", block = 512 }]\nsteps =";
+    let cost = Profile::parse(&MINIMAL.replace("steps =", around)).unwrap().cost();
+    assert_eq!((cost.calls, cost.bytes_read, cost.bytes_written), (4 + 2, 4 * 4096, 2 * 512));
+    assert_eq!(cost.space_bytes, 4 * 4096 + 2 * 512);
+}
+
+#[test]
+fn cost_of_the_largest_files_beside_a_program_does_not_overflow() {
+    let largest = MINIMAL.replace("count = 4", "count = 10000000").replace("4 KiB", "16384 GiB");
+    let program = "[[phase]]\nname = \"blogs\"\nprogram = \"blogbench\"\nseconds = 10.0\n";
+    assert_eq!(Profile::parse(&format!("{largest}{program}")).unwrap().cost().space_bytes, u64::MAX);
+}
+
 #[test]
 fn sizes_are_parsed_with_their_unit() {
     for (text, bytes) in [("16 KiB", 16_384), ("4GB", 4_000_000_000), ("7 B", 7)] {
