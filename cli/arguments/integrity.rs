@@ -7,7 +7,8 @@ use super::NamedPath;
 /// Arguments of `integrity`.
 #[derive(Args)]
 pub struct IntegrityArgs {
-    /// First read back everything that longhaul keeps on the targets, and compare it. Stop the service first.
+    /// First read back the files that tasks keep on the targets, except your-day and presets, and compare them. Stop the
+    /// service first.
     #[arg(long)]
     pub check: bool,
     /// A folder to read back, as NAME=PATH; may be given several times [default: the targets of the configuration].

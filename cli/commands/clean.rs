@@ -1,23 +1,25 @@
 //! `longhaul targets clean TARGET`: deletes longhaul's data on a target.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use longhaul_launchd::shell_quote;
-use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport, FOLDER_PREFIX, MAX_FOREIGN_LISTED};
 use longhaul_measure::worker::FailureReport;
+use longhaul_measure::{local_folder, platform};
 use longhaul_model::Target;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
 use longhaul_store::{Error, Reader};
 use longhaul_view::units;
 use longhaul_view::units::count;
 
+use super::init::prompt::{DefaultAnswer, TerminalPrompter, ask_yes_no};
 use super::run::Session;
 use crate::arguments::{CleanArgs, GlobalArgs};
 use crate::errors::UsageError;
+use crate::paths::TargetSources;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths};
 
@@ -38,34 +40,39 @@ pub fn run(shared: &GlobalArgs, arguments: &CleanArgs) -> anyhow::Result<ExitCod
     }
     let mounts = platform::mounts().context("read the mount table")?;
     let session = Session::open(database.clone(), &mounts)?;
-    let target = paths::find_target(&arguments.target, &config, &Reader::open(&database)?)
+    let sources = TargetSources { config: &config, database: &database, mounts: &mounts };
+    let target = paths::find_target(&arguments.target, sources)
         .map_err(|error| UsageError(format!("{error}. Any other folder: NAME=PATH")))?;
     let mut worker = Worker::new(target, session.launcher.clone());
-    let cleaned = ask_and_clean(&mut worker, arguments, &session.interruption)
-        .and_then(|()| print_others(&mut worker, &session));
+    let cleaned =
+        ask_and_clean(&mut worker, arguments, &session).and_then(|()| print_others(&mut worker, &session));
     end_workers([&mut worker], EXIT_TIMEOUT);
     cleaned.map(|()| exit::OK)
 }
 
-fn ask_and_clean(
-    worker: &mut Worker,
-    arguments: &CleanArgs,
-    interruption: &Interruption,
-) -> anyhow::Result<()> {
+fn ask_and_clean(worker: &mut Worker, arguments: &CleanArgs, session: &Session) -> anyhow::Result<()> {
     let target = worker.target().clone();
-    let Some(report) = clean(worker, CleanMode::List, interruption)? else {
+    let local = session.launcher.local_folder.join(target.name.as_str());
+    let local_files = local_folder::count_files(&local);
+    let report = clean(worker, CleanMode::List, &session.interruption)?;
+    if report.is_none() && local_files == 0 {
         crate::output::println!("longhaul has no data for `{}` in {}.", target.name, target.path.display());
         return Ok(());
+    }
+    let print = |report: Option<CleanReport>, verb: &str| {
+        if local_files > 0 {
+            crate::output::println!("{verb} {}: {}", local.display(), count(local_files, "file"));
+        }
+        report.iter().for_each(|report| print_report(report, &target, verb));
     };
     if !arguments.yes {
-        print_report(&report, &target, "would remove");
+        print(report, "would remove");
     }
     if !arguments.yes && !confirm("Remove it?")? {
         crate::output::println!("Nothing was removed.");
         return Ok(());
     }
-    let removed = clean(worker, CleanMode::Remove, interruption)?;
-    removed.iter().for_each(|report| print_report(report, &target, "removed"));
+    print(clean(worker, CleanMode::Remove, &session.interruption)?, "removed");
     Ok(())
 }
 
@@ -139,9 +146,5 @@ pub fn confirm(question: &str) -> anyhow::Result<bool> {
             UsageError("cannot ask for confirmation without a terminal: give --yes".to_owned()).into()
         );
     }
-    crate::output::print!("{question} [y/N] ");
-    std::io::stdout().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(ask_yes_no(&mut TerminalPrompter, question, DefaultAnswer::No)?)
 }

@@ -287,3 +287,18 @@ fn a_dry_run_lists_exactly_what_a_purge_removes() {
     assert_eq!(wrong, Vec::<&PathBuf>::new(), "listed: {listed:#?}");
     assert!(listed.iter().all(|path| before.contains(path)), "a listed path does not exist: {listed:#?}");
 }
+
+#[test]
+fn cleaning_without_a_sandbox_removes_the_local_files() {
+    let place = Place::with_tiny_trees();
+    let target = place.folder("a");
+    assert_all_ok(&place.run(&["folder-index"], &[("a", &target)]).expect(0).runs());
+    fs::remove_dir_all(find_sandbox(&target).unwrap()).unwrap();
+    let local = place.data().join("local/a");
+    write(&local.join(SOURCE).join("Dokument 000001 r0.dat"));
+    let named = format!("{}: 1 file", local.display());
+    let listed = place.longhaul("targets clean a").expect(2);
+    assert!(listed.out.contains(&format!("would remove {named}")) && local.exists(), "{listed}");
+    let removed = place.longhaul("targets clean a --yes").expect(0);
+    assert!(removed.out.contains(&format!("removed {named}")) && !local.exists(), "{removed}");
+}

@@ -55,18 +55,30 @@ pub fn create(folder: &Path) -> io::Result<()> {
 /// Removes longhaul's files for a target in `local/<target>`, and the folder itself if nothing else is in it.
 /// Returns the entries that were not removed.
 pub fn remove(folder: &Path) -> Vec<NotRemoved> {
-    let (Some(local), Some(target)) = (folder.parent(), folder.file_name()) else { return vec![] };
+    let Some(inventory) = inventory(folder) else { return vec![] };
+    let mut left = inventory.remove();
+    left.extend(inventory.not_removed);
+    left
+}
+
+/// Returns the number of files that [`remove`] would remove.
+pub fn count_files(folder: &Path) -> usize {
+    let removable = inventory(folder).map_or(vec![], |inventory| inventory.removable());
+    removable.iter().map(|found| found.files.unwrap_or(1)).sum()
+}
+
+/// Lists the files for a target in `local/<target>`; `None` for any other path.
+fn inventory(folder: &Path) -> Option<Inventory> {
+    let (local, target) = (folder.parent()?, folder.file_name()?);
     let of_target = |path: &Path| match ownership(path) {
         _ if path == Path::new(target) => Ownership::Folder,
         owner if path.starts_with(target) => owner,
         _ => Ownership::Other,
     };
     let mut inventory = Inventory::scan(local, &of_target);
-    let mut left = inventory.remove();
     // The folder `local` also holds folders and locks of other targets: they are not part of this result.
     inventory.not_removed.retain(|left| left.path == local || left.path.starts_with(folder));
-    left.extend(inventory.not_removed);
-    left
+    Some(inventory)
 }
 
 /// Returns whether a name has the form `TARGET-0123456789abcdef.lock`, as [`crate::worker::lock_path`] makes
@@ -148,6 +160,7 @@ mod tests {
         }
         fs::write(local.join("a/mine.txt"), "mine").unwrap();
         fs::write(local.join("a-0123456789abcdef.lock"), "held").unwrap();
+        assert_eq!((count_files(&local.join("a")), count_files(&local.join("never"))), (1, 0));
         let left: Vec<_> = remove(&local.join("a")).into_iter().map(|left| left.path).collect();
         assert_eq!(left, [local.join("a/mine.txt")]);
         assert!(local.join("a/mine.txt").exists() && !local.join("a/incremental-backup").exists());

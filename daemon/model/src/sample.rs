@@ -268,7 +268,7 @@ pub struct Counters {
     pub reconnects: Option<u64>,
     /// Number of answered requests, and the total time until their answers in microseconds.
     pub round_trips: Option<(u64, u64)>,
-    /// Smoothed TCP round-trip time, in microseconds. It is a current value, not a counter.
+    /// Smoothed TCP round-trip time of the fastest connection, in microseconds. It is a current value, not a counter.
     pub tcp_rtt_us: Option<u64>,
     /// Total times of the requests.
     #[serde(default)]
@@ -350,7 +350,7 @@ pub struct Traffic {
     pub reconnects: Option<u64>,
     /// Number of answered requests, and the total time until their answers in microseconds.
     pub round_trips: Option<(u64, u64)>,
-    /// Smoothed TCP round-trip time at the end of the period, in microseconds.
+    /// Smoothed TCP round-trip time of the fastest connection, in microseconds: the largest value that was read in the period.
     pub tcp_rtt_us: Option<u64>,
 }
 

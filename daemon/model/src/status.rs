@@ -326,7 +326,7 @@ pub struct SignalStatus {
     /// Time of the last accepted item, in microseconds since 1970 UTC. `None`: no item was accepted yet.
     #[schema(value_type = Option<i64>)]
     pub last_sent_us: Option<Timestamp>,
-    /// The latest rejected item and the reason. `None`: no item was rejected.
+    /// The latest rejected item and the reason, or the reason why the current state is rejected. `None`: nothing was rejected.
     pub last_rejection: Option<String>,
     /// Reason why the latest attempt failed. `None`: it succeeded, or there was none.
     pub last_failure: Option<String>,

@@ -35,7 +35,7 @@ fn names(folder: Node, wanted: ListingFields, room: usize) -> io::Result<Vec<CSt
         if used == 0 {
             return Ok(found);
         }
-        found.extend(entries(&buffer[..used], wanted).map(|entry| entry.name.to_owned()));
+        found.extend(entries(&buffer[..used]).map(|entry| entry.name.to_owned()));
     }
 }
 
@@ -45,7 +45,7 @@ fn finder_attributes_are_read_from_packed_entries() {
     let folder = open(tree());
     let mut buffer = vec![0; 4096];
     let used = list(folder.as_fd(), FinderAttributes, &mut buffer).unwrap();
-    let found: Vec<_> = entries(&buffer[..used], FinderAttributes).collect();
+    let found: Vec<_> = entries(&buffer[..used]).collect();
     assert_eq!(found.len(), 4);
     let photo = found[0].attributes.unwrap();
     assert_eq!((found[0].name, photo.kind, photo.size), (c"IMG.JPG", EntryKind::File, 3_500_000));
@@ -61,7 +61,7 @@ fn names_come_with_kinds_and_without_attributes() {
     let folder = open(tree());
     let mut buffer = vec![0; 4096];
     let used = list(folder.as_fd(), Names, &mut buffer).unwrap();
-    let found: Vec<_> = entries(&buffer[..used], Names).map(|entry| (entry.kind, entry.attributes)).collect();
+    let found: Vec<_> = entries(&buffer[..used]).map(|entry| (entry.kind, entry.attributes)).collect();
     let kinds = [EntryKind::File, EntryKind::Folder, EntryKind::Symlink, EntryKind::Other];
     assert_eq!(found, kinds.map(|kind| (kind, None)));
 }
@@ -104,7 +104,7 @@ fn entry_that_the_system_could_not_examine_has_its_name_only() {
         let folder = open(Node::folder(vec![secret, Node::new(c"file", 1)]));
         let mut buffer = vec![0; 4096];
         let used = list(folder.as_fd(), wanted, &mut buffer).unwrap();
-        let found: Vec<_> = entries(&buffer[..used], wanted)
+        let found: Vec<_> = entries(&buffer[..used])
             .map(|entry| (entry.name, entry.kind, entry.attributes.is_some()))
             .collect();
         let has_attributes = wanted == FinderAttributes;
@@ -123,7 +123,7 @@ fn attributes_that_a_server_lacks_are_not_made_up() {
         let folder = open(Node::folder(vec![file]));
         let mut buffer = vec![0; 512];
         let used = list(folder.as_fd(), FinderAttributes, &mut buffer).unwrap();
-        let found = entries(&buffer[..used], FinderAttributes).next().unwrap();
+        let found = entries(&buffer[..used]).next().unwrap();
         assert_eq!((found.name, found.kind), (c"file", EntryKind::File));
         assert_eq!(found.attributes.map(|attributes| attributes.size), has_attributes.then_some(7));
     }

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use longhaul_measure::parse;
+use longhaul_model::Protocol;
 
 libfuzzer_sys::fuzz_target!(|table: &[u8]| {
     let mounts = parse::mountinfo(table);
-    assert!(
-        parse::safe_to_statfs(&mounts).iter().all(|index| parse::is_statfs_local(&mounts[*index].protocol))
-    );
+    let is_local = |index: usize| matches!(mounts[index].protocol, Protocol::Local(_));
+    assert!(parse::safe_to_statfs(&mounts).into_iter().all(is_local));
     let path = String::from_utf8_lossy(table);
     for mount in mounts {
         let _ = parse::protocol_at(&mount, Path::new(&*path)).to_string();

@@ -5,7 +5,8 @@ use longhaul_model::Timestamp;
 use longhaul_telemetry::endpoint;
 use longhaul_telemetry::environment::EnvironmentVariables;
 use longhaul_telemetry::headers::Headers;
-use longhaul_telemetry::transport::response::{RawResponse, ResponseKind, classify};
+use longhaul_telemetry::transport::message::Message;
+use longhaul_telemetry::transport::response::{RawResponse, classify};
 
 libfuzzer_sys::fuzz_target!(|input: (u16, String, Vec<u8>, i64)| {
     let (status, text, body, now) = input;
@@ -23,8 +24,8 @@ libfuzzer_sys::fuzz_target!(|input: (u16, String, Vec<u8>, i64)| {
     let _ = (environment.timeout("traces"), environment.attributes(), endpoint::validate(&text));
     let raw =
         RawResponse { status, media_type: Some(text.clone()), retry_after: Some(text), body: body.clone() };
-    for expected in [ResponseKind::Traces, ResponseKind::Metrics] {
-        let _ = classify(&raw, expected, now);
-        let _ = classify(&RawResponse { media_type: None, ..raw.clone() }, expected, now);
+    for sent in [Message::Traces(Default::default()), Message::Metrics(Default::default())] {
+        let _ = classify(&raw, &sent, now);
+        let _ = classify(&RawResponse { media_type: None, ..raw.clone() }, &sent, now);
     }
 });

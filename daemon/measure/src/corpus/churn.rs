@@ -4,8 +4,9 @@
 //! source can be brought to any generation on any day, and every file in it can be verified.
 
 use std::ffi::CString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::names::{as_os_str, to_cstring};
 use longhaul_model::draw::{draw, draw_below, draw_home_size};
 
 /// Number of files in one folder.
@@ -124,13 +125,13 @@ impl SourceTree {
     }
 
     /// Returns the name of the folder of a file.
-    pub fn folder(&self, number: u64) -> CString {
-        text(format!("folder {:04}", number / FILES_PER_FOLDER))
+    pub fn folder(number: u64) -> CString {
+        to_cstring(format!("folder {:04}", number / FILES_PER_FOLDER))
     }
 
     /// Returns the name of a file after this number of renames.
-    pub fn name(&self, number: u64, renames: u32) -> CString {
-        text(format!("Dokument {number:06} r{renames}.dat"))
+    pub fn name(number: u64, renames: u32) -> CString {
+        to_cstring(format!("Dokument {number:06} r{renames}.dat"))
     }
 
     /// Returns the seed of a file's content. Appending continues the same content; an edit increments the version
@@ -139,12 +140,19 @@ impl SourceTree {
         draw(self.seed, 14, version.into())
     }
 
-    /// Returns whether a path, relative to the root of the source, can be a file of the source at some generation.
-    pub fn owns(&self, path: &Path) -> bool {
-        let Some((folder, name)) = path.to_str().and_then(|path| path.split_once('/')) else { return false };
-        let Some((number, renames)) = Self::parse_name(name) else { return false };
-        self.name(number, renames).as_bytes() == name.as_bytes()
-            && self.folder(number).as_bytes() == folder.as_bytes()
+    /// Returns whether a path, relative to the root of a source, can be a file of it at some generation.
+    pub fn owns(path: &Path) -> bool {
+        Self::parse_path(path).is_some()
+    }
+
+    /// Returns the number of the file that has a path, relative to the root of a source, at some generation; `None` if no file
+    /// can have it.
+    pub fn parse_path(path: &Path) -> Option<u64> {
+        let (folder, name) = path.to_str()?.split_once('/')?;
+        let (number, renames) = Self::parse_name(name)?;
+        let is_ours = Self::name(number, renames).as_bytes() == name.as_bytes()
+            && Self::folder(number).as_bytes() == folder.as_bytes();
+        is_ours.then_some(number)
     }
 
     fn parse_name(name: &str) -> Option<(u64, u32)> {
@@ -154,6 +162,12 @@ impl SourceTree {
 }
 
 impl SourceFile {
+    /// Returns the path of the file, relative to the root of its source.
+    pub fn path(&self) -> PathBuf {
+        let names = [SourceTree::folder(self.number), SourceTree::name(self.number, self.renames)];
+        names.iter().map(|name| as_os_str(name)).collect()
+    }
+
     /// Returns the modification time of the file in seconds since 1970 UTC.
     pub fn modified_seconds(&self) -> i64 {
         BEGIN_SECONDS + GENERATION_SECONDS * self.changed_generation as i64
@@ -163,10 +177,6 @@ impl SourceFile {
     pub fn has_xattr(&self) -> bool {
         self.number.is_multiple_of(16)
     }
-}
-
-fn text(name: String) -> CString {
-    CString::new(name).expect("generated names contain no NUL")
 }
 
 #[cfg(test)]
@@ -216,12 +226,8 @@ mod tests {
     #[test]
     fn exactly_the_files_of_the_source_are_recognized() {
         for file in SOURCE.files_at(30) {
-            let path = format!(
-                "{}/{}",
-                SOURCE.folder(file.number).to_str().unwrap(),
-                SOURCE.name(file.number, file.renames).to_str().unwrap()
-            );
-            assert!(SOURCE.owns(Path::new(&path)), "{path}");
+            let path = file.path();
+            assert_eq!(SourceTree::parse_path(&path), Some(file.number), "{}", path.display());
         }
         for foreign in [
             "Dokument 000001 r0.dat",
@@ -229,7 +235,7 @@ mod tests {
             "folder 0001/Dokument 000001 r0.dat",
             "folder 0000/x",
         ] {
-            assert!(!SOURCE.owns(Path::new(foreign)), "{foreign}");
+            assert!(!SourceTree::owns(Path::new(foreign)), "{foreign}");
         }
     }
 }

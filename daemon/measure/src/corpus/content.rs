@@ -1,4 +1,4 @@
-//! File content that cannot be compressed or deduplicated, generated from a seed, at any offset of a file.
+//! File content that cannot be compressed and does not repeat, generated from a seed, at any offset of a file.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -2,10 +2,12 @@
 //! again.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::names::to_cstring;
 use longhaul_model::time::DAY;
 use longhaul_model::{ColdMethod, Timestamp};
 
@@ -14,6 +16,9 @@ pub const DEFAULT_SLICES: u64 = 4;
 
 /// Maximum number of slices of a corpus.
 pub const MAX_SLICES: u64 = 64;
+
+/// Maximum number of files in a slice. A folder whose name claims more was not created by longhaul.
+pub const MAX_FILES: u64 = 10_000_000;
 
 /// Time without any access after which a slice is assumed to be in no cache.
 const COLD_AFTER: Duration = DAY;
@@ -34,6 +39,12 @@ pub struct Slice {
 }
 
 impl Slice {
+    /// Records that the slice is accessed: from now on, caches may hold any part of it.
+    pub fn set_used(&mut self, now: Timestamp) {
+        self.used_us = Some(now);
+        self.evicted = false;
+    }
+
     /// Returns the cold method of a phase that reads names and attributes of this slice at time `now`.
     /// Only a rest of a day makes them cold, because eviction does not affect them.
     pub fn metadata_cold_method(&self, now: Timestamp) -> ColdMethod {
@@ -69,9 +80,19 @@ impl SliceSets {
         }
         &mut slices[slice as usize]
     }
-}
 
-impl SliceSets {
+    /// Returns the state of a slice; the default if it is not known yet.
+    pub fn get(&self, files: u64, slice: u64) -> Slice {
+        let slices = self.slices_by_size.get(&files);
+        slices.and_then(|slices| slices.get(slice as usize)).copied().unwrap_or_default()
+    }
+
+    /// Records that all slices with files are accessed.
+    pub fn set_all_used(&mut self, now: Timestamp) {
+        let slices = self.slices_by_size.values_mut().flatten();
+        slices.filter(|slice| slice.built > 0).for_each(|slice| slice.set_used(now));
+    }
+
     /// Iterates over the slices with files that were created: number of files of a complete slice, number of the slice,
     /// and number of files that were created.
     pub fn built_files(&self) -> impl Iterator<Item = (u64, u64, u64)> {
@@ -80,6 +101,19 @@ impl SliceSets {
             built.map(move |(slice, number)| (*files, number, slice.built))
         })
     }
+}
+
+/// Returns the name of a slice's folder: number of files and number of the slice.
+pub fn slice_name(files: u64, slice: u64) -> CString {
+    to_cstring(format!("{files}-{slice}"))
+}
+
+/// Parses the name of a slice's folder into its number of files and the number of the slice; `None` for other names.
+pub fn parse_slice_name(name: &str) -> Option<(u64, u64)> {
+    let (files, slice) = name.split_once('-')?;
+    let (files, slice) = (files.parse().ok()?, slice.parse().ok()?);
+    let is_ours = slice_name(files, slice).to_bytes() == name.as_bytes();
+    (is_ours && files <= MAX_FILES && slice < MAX_SLICES).then_some((files, slice))
 }
 
 /// Returns the number of the slice to use next. `rotation` is the number of times the target was measured before.
@@ -97,6 +131,14 @@ pub fn slices_for_daily_rotation(rounds_per_day: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_of_possible_slices_are_recognized() {
+        assert_eq!(slice_name(1500, 3).to_str().ok().and_then(parse_slice_name), Some((1500, 3)));
+        for foreign in ["1500", "1500-", "+1500-3", "1500-03", "1500-64", "10000001-0", "1500-3-1"] {
+            assert_eq!(parse_slice_name(foreign), None, "{foreign}");
+        }
+    }
 
     #[test]
     fn slice_is_cold_only_after_a_day_of_rest() {

@@ -7,9 +7,8 @@
 use std::ffi::{CStr, CString};
 use std::path::{Component, Path};
 
-use serde::{Deserialize, Serialize};
-
 use super::apple_double::owner_name;
+use super::names::to_cstring;
 use longhaul_model::draw::{draw_below, draw_home_size};
 
 /// Number of files in the inbox: the one large folder that workloads open.
@@ -66,7 +65,7 @@ mod stream {
 }
 
 /// Tree of files: one slice of the corpus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tree {
     /// Seed of all names and sizes.
     pub seed: u64,
@@ -104,7 +103,7 @@ impl Tree {
         let stem = pick(&STEMS, draw_below(self.seed, stream::STEM, number, STEMS.len() as u64));
         let extension =
             pick(&EXTENSIONS, draw_below(self.seed, stream::EXTENSION, number, EXTENSIONS.len() as u64));
-        text(format!("{stem} {number:06}{extension}"))
+        to_cstring(format!("{stem} {number:06}{extension}"))
     }
 
     /// Returns the size of a file in bytes.
@@ -134,7 +133,7 @@ impl Tree {
 
     fn folder_name(&self, index: u64) -> CString {
         let stem = pick(&STEMS, draw_below(self.seed, stream::FOLDER, index, STEMS.len() as u64));
-        text(format!("{stem} {index:04}"))
+        to_cstring(format!("{stem} {index:04}"))
     }
 
     /// Returns the chunks of the tree from a file on, in order.
@@ -228,10 +227,6 @@ impl Tree {
 
 fn pick<'a>(list: &[&'a str], index: u64) -> &'a str {
     list[index as usize]
-}
-
-fn text(name: String) -> CString {
-    CString::new(name).expect("generated names contain no NUL")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Parsers for named facts, from settings files and from tools that print one fact per line. Secrets and user
-//! names are left out.
+//! names are left out, except for a user in the name of a section: `[SERVER:USER]` of nsmb.conf(5).
 
 use std::collections::BTreeMap;
 

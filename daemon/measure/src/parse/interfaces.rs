@@ -16,6 +16,14 @@ pub struct InterfaceCounters {
     pub errors: u64,
 }
 
+impl InterfaceCounters {
+    /// Returns whether the interface stays within this machine: the loopback, or the machine's end of the link to a
+    /// container (veth(4)), which has a new name for each container.
+    pub fn is_internal(&self) -> bool {
+        matches!(self.name.as_str(), "lo" | "lo0") || self.name.starts_with("veth")
+    }
+}
+
 /// Returns the interfaces in `/proc/net/dev`. The columns are bytes, packets, errors, drops and four more for
 /// received data, and the same again for sent data.
 pub fn net_dev(table: &str) -> Vec<InterfaceCounters> {

@@ -43,14 +43,16 @@ pub use host::{is_hot, link_kind, pmset_dark_wake, pmset_low_power, pmset_percen
 pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use link::{HardwarePort, InterfaceInfo, hardware_ports, ifconfig, route_interface};
 pub use mount_source::{percent_decode, server_name, server_of_source, share_option};
-pub use mountinfo::{is_statfs_local, mountinfo, safe_to_statfs};
+pub use mountinfo::{mountinfo, safe_to_statfs};
 pub use mountstats::{NfsOperations, NfsStatistics, mountstats};
 pub use multichannel::{SmbSession, multichannel};
 pub use nfsstat::{NfsMount, nfsstat};
 pub use options::with_negotiated_version;
 pub use pcblist::pcblist;
 pub use pmset::pmset;
-pub use proc::{handles_answers, power_supplies, process_disk_bytes, scheduler_times, status_peak_bytes};
+pub use proc::{
+    PowerSupply, handles_answers, power_supplies, process_disk_bytes, scheduler_times, status_peak_bytes,
+};
 pub use routes::{default_route, ipv6_route_to, route_to};
 pub use smbutil::smbutil;
 pub use sockets::{Connection, SocketDump, socket_request, sockets};

@@ -20,20 +20,6 @@ pub fn mountinfo(table: &[u8]) -> Vec<Mount> {
     table.split(|byte| *byte == b'\n').filter_map(mount).collect()
 }
 
-/// Returns whether a query for this file system's free space cannot block on a network.
-pub fn is_statfs_local(protocol: &Protocol) -> bool {
-    match protocol {
-        Protocol::Local(_) => true,
-        Protocol::Afp
-        | Protocol::Nfs(_)
-        | Protocol::Smb(_)
-        | Protocol::Webdav
-        | Protocol::Sftp
-        | Protocol::Fuse(_)
-        | Protocol::Other(_) => false,
-    }
-}
-
 /// Returns the indexes of the mounts whose free space can be queried without blocking: local file systems
 /// that are neither below nor covered by a mount that may block.
 pub fn safe_to_statfs(mounts: &[Mount]) -> Vec<usize> {
@@ -49,7 +35,7 @@ pub fn safe_to_statfs(mounts: &[Mount]) -> Vec<usize> {
     };
     let blockers: Vec<&Mount> = mounts.iter().filter(may_block).collect();
     let is_free = |mount: &Mount| !blockers.iter().any(|blocker| mount.point.starts_with(&blocker.point));
-    let local = |(_, mount): &(usize, &Mount)| is_statfs_local(&mount.protocol) && is_free(mount);
+    let local = |(_, mount): &(usize, &Mount)| matches!(mount.protocol, Protocol::Local(_)) && is_free(mount);
     mounts.iter().enumerate().filter(local).map(|(index, _)| index).collect()
 }
 
@@ -67,7 +53,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
     let negotiated = significant_options(options.split(','));
     let protocol = with_negotiated_version(protocol(&kind, &source), &negotiated);
     // Only the sources of network and FUSE mounts can contain credentials.
-    let source = if is_statfs_local(&protocol) { source } else { without_credentials(&source) };
+    let source = if matches!(protocol, Protocol::Local(_)) { source } else { without_credentials(&source) };
     let point = OsString::from_vec(unescaped(point));
     Some(Mount {
         negotiated,
@@ -222,11 +208,10 @@ mod tests {
 
     #[test]
     fn only_local_disks_are_queried_for_free_space() {
-        for mount in mountinfo(WORKSTATION) {
-            let local = matches!(mount.protocol, Protocol::Local(_));
-            assert_eq!(is_statfs_local(&mount.protocol), local, "{mount:?}");
-        }
-        assert!(!is_statfs_local(&at(WORKSTATION, "/misc").protocol));
+        let mounts = mountinfo(WORKSTATION);
+        let queried: Vec<&Mount> = safe_to_statfs(&mounts).into_iter().map(|index| &mounts[index]).collect();
+        assert!(queried.iter().all(|mount| matches!(mount.protocol, Protocol::Local(_))), "{queried:?}");
+        assert!(queried.contains(&&at(WORKSTATION, "/")));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Parser for the output of `smbutil multichannel -a -i -x -f JSON` (SMBClient smbutil/multichannel.c): the
+//! Parser for the output of `smbutil multichannel -m POINT -i -x -f JSON` (SMBClient smbutil/multichannel.c): the
 //! bytes of each SMB session.
 
 use std::collections::BTreeMap;

@@ -9,21 +9,46 @@ pub fn status_peak_bytes(status: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Returns the power source, from `(type, online)` of each entry of `/sys/class/power_supply`
-/// (Documentation/ABI/testing/sysfs-class-power). A supply that is online decides; without one, an offline
-/// supply or a battery means battery.
-pub fn power_supplies(supplies: &[(String, String)]) -> Option<Power> {
-    let outside = |kind: &str| matches!(kind, "Mains" | "USB" | "Wireless" | "UPS");
-    let mut answer = None;
-    for (kind, online) in supplies.iter().map(|(kind, online)| (kind.trim(), online.trim())) {
-        match (outside(kind), online) {
-            (true, "1") => return Some(Power::Mains),
-            (true, _) => answer = Some(Power::Battery),
-            (false, _) if kind == "Battery" => answer = answer.or(Some(Power::Battery)),
-            (false, _) => {}
-        }
+/// Contents of the files of an entry of `/sys/class/power_supply` (Documentation/ABI/testing/sysfs-class-power). A file
+/// that does not exist counts as empty.
+#[derive(Debug, Clone, Default)]
+pub struct PowerSupply {
+    /// File `type`, such as `Mains` or `Battery`.
+    pub kind: String,
+    /// File `scope`: `Device` for a supply of something else, such as a mouse (drivers/hid/hid-input.c).
+    pub scope: String,
+    /// File `online`: `0` for a supply that is not connected.
+    pub online: String,
+}
+
+impl PowerSupply {
+    /// Returns whether this is a battery that the machine itself runs on.
+    pub fn is_battery_of_machine(&self) -> bool {
+        self.is_of_machine(&["Battery"])
     }
-    answer
+
+    fn is_of_machine(&self, kinds: &[&str]) -> bool {
+        self.scope.trim() != "Device" && kinds.contains(&self.kind.trim())
+    }
+
+    /// Returns whether the machine takes its power from this supply. A USB supply with an adjustable voltage has the value 2.
+    fn feeds_machine(&self) -> bool {
+        self.is_of_machine(&["Mains", "USB", "Wireless", "UPS"]) && matches!(self.online.trim(), "1" | "2")
+    }
+
+    fn is_offline_ups(&self) -> bool {
+        self.is_of_machine(&["UPS"]) && self.online.trim() == "0"
+    }
+}
+
+/// Returns the power source, from the entries of `/sys/class/power_supply`. A supply that is online decides; without one, a
+/// battery or an offline UPS means battery. Other offline supplies tell nothing: a desktop has USB ports, too.
+pub fn power_supplies(supplies: &[PowerSupply]) -> Option<Power> {
+    if supplies.iter().any(PowerSupply::feeds_machine) {
+        return Some(Power::Mains);
+    }
+    let is_on_battery = |supply: &PowerSupply| supply.is_battery_of_machine() || supply.is_offline_ups();
+    supplies.iter().any(is_on_battery).then_some(Power::Battery)
 }
 
 /// Returns the bytes that a process caused to be read from disks and to be written to them, from
@@ -80,15 +105,25 @@ mod tests {
         assert_eq!(process_disk_bytes("rchar: 3\n"), None, "a kernel without CONFIG_TASK_IO_ACCOUNTING");
     }
 
+    fn supply(kind: &str, online: &str) -> PowerSupply {
+        PowerSupply { kind: format!("{kind}\n"), online: format!("{online}\n"), scope: String::new() }
+    }
+
     #[test]
     fn an_online_power_supply_decides() {
-        let of = |facts: &[(&str, &str)]| {
-            power_supplies(
-                &facts.iter().map(|(a, b)| (format!("{a}\n"), format!("{b}\n"))).collect::<Vec<_>>(),
-            )
-        };
-        assert_eq!(of(&[("Battery", ""), ("Mains", "1")]), Some(Power::Mains));
-        assert_eq!(of(&[("Mains", "0"), ("Battery", "")]), Some(Power::Battery));
-        assert_eq!(of(&[]), None);
+        let (battery, mains) = (supply("Battery", ""), |online| supply("Mains", online));
+        assert_eq!(power_supplies(&[battery.clone(), mains("1")]), Some(Power::Mains));
+        assert_eq!(power_supplies(&[mains("0"), battery.clone()]), Some(Power::Battery));
+        assert_eq!(power_supplies(&[battery, supply("USB", "2")]), Some(Power::Mains), "adjustable voltage");
+        assert_eq!(power_supplies(&[supply("UPS", "0")]), Some(Power::Battery));
+        assert_eq!(power_supplies(&[]), None);
+    }
+
+    #[test]
+    fn a_mouse_and_idle_ports_are_no_battery_of_the_machine() {
+        let of_device = |kind| PowerSupply { scope: "Device\n".to_owned(), ..supply(kind, "1") };
+        let supplies = [of_device("Battery"), of_device("USB"), supply("USB", "0"), supply("Mains", "0")];
+        assert!(!supplies[0].is_battery_of_machine() && supply("Battery", "").is_battery_of_machine());
+        assert_eq!(power_supplies(&supplies), None);
     }
 }

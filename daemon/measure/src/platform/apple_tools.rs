@@ -7,16 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::keep_awake::KeepAwake;
-use super::tool_process::{self, ToolFailure, ToolOutput};
+use super::tool_process::{self, TOOL_TIMEOUT, ToolFailure, ToolOutput};
 use super::unrecognized_output;
 use crate::parse::{self, NfsMount, SmbSession, ThermalState};
 use longhaul_model::{Mount, NegotiatedOptions, NetworkLink, Power, Protocol};
 
 #[cfg(test)]
 mod tests;
-
-/// Timeout of a tool. Tools answer in milliseconds unless the share that they query is dead.
-const TOOL_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Root folder of Apple's tools: `/`, or in tests a folder with scripts at the same paths.
 ///

@@ -12,7 +12,7 @@ use crate::parse::{
 };
 use longhaul_model::{
     CounterReading, CounterScope, CounterSource, CounterUnavailable, Counters, Mount, Protocol,
-    RequestCounts, TargetName,
+    RequestCounts, RequestTotals, TargetName,
 };
 
 /// Answer of a source, or the reason why there is none. `None` if this system does not have the source or if
@@ -86,11 +86,9 @@ impl SourceAnswers {
                 source: CounterSource::Interface("any".into()),
                 reason: why.clone(),
             })],
-            Some(Ok(found)) => found
-                .iter()
-                .filter(|one| one.name != "lo" && one.name != "lo0")
-                .map(interface_counters)
-                .collect(),
+            Some(Ok(found)) => {
+                found.iter().filter(|one| !one.is_internal()).map(interface_counters).collect()
+            }
         }
     }
 }
@@ -145,7 +143,7 @@ fn nfs_counters(mounts: &[NfsStatistics], mount: &Mount) -> Result<Counters, Str
 
 /// Returns the counters of a mount's SMB share. Two mounts that do not share their connection appear as two
 /// shares with the same name: their dialects distinguish them. If the dialects are equal too, the counters
-/// are added up and their scope is the server.
+/// are added up and their scope is the server; the times of requests are unknown, because each connection has its own.
 fn smb_share_counters(
     found: &CifsStatistics,
     connections: &[CifsConnection],
@@ -171,7 +169,7 @@ fn smb_share_counters(
         requests: sum(|share| share.requests),
         requests_by_kind: summed_requests(&shares),
         reconnects: found.reconnects,
-        request_totals: first.request_totals,
+        request_totals: if shares.len() == 1 { first.request_totals } else { RequestTotals::default() },
         server: mount.server,
         ..Counters::new(CounterSource::CifsStats, scope, format!("{} {}", first.name, mount.protocol))
     })
@@ -311,7 +309,7 @@ mod tests {
                 connection(445, 6),
             ])),
             interfaces: Some(Ok(parse::net_dev(
-                "lo: 1 1 0 0 0 0 0 0 1 1 0 0\neth0: 7 1 0 0 0 0 0 0 8 1 0 2\n",
+                "lo: 1 1 0 0 0 0 0 0 1 1 0 0\neth0: 7 1 0 0 0 0 0 0 8 1 0 2\nveth1a2b: 5 1 0 0 0 0 0 0 5 1 0 0\n",
             ))),
             ..SourceAnswers::default()
         }
@@ -352,10 +350,13 @@ mod tests {
     #[test]
     fn equal_shares_are_added_up_with_server_scope() {
         let mut answers = answers();
-        answers.cifs = Some(Ok((parse::cifs_stats(LINUX_6).expect("the file"), vec![])));
+        let mut cifs = parse::cifs_stats(LINUX_6).expect("the file");
+        cifs.shares.iter_mut().for_each(|share| share.request_totals.answered = Some(9));
+        answers.cifs = Some(Ok((cifs, vec![])));
         let found = counters_of(&answers, "smb3", &CounterSource::CifsStats).unwrap().unwrap();
         assert_eq!((found.scope, found.read_bytes), (CounterScope::Server, Some(33_554_432 + 4096)));
         assert_eq!(found.requests, Some(1201 + 17));
+        assert_eq!(found.request_totals.answered, None, "that of the other connection is not this mount's");
     }
 
     #[test]
@@ -438,7 +439,7 @@ mod tests {
         assert_eq!(
             (machine.target.as_ref(), machine.counters.len()),
             (None, 1),
-            "the loopback interface is left out"
+            "loopback and containers are left out"
         );
         let found = machine.counters[0].as_ref().unwrap();
         assert_eq!((found.read_bytes, found.written_bytes, found.errors), (Some(7), Some(8), Some(2)));

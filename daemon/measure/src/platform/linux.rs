@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, AtFlags, FileType, MemfdFlags, Mode, OFlags, StatxFlags};
 use rustix::time::{ClockId, clock_gettime};
@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::linux_counters::cifs_connections;
 use super::types::{IoPolicy, ListingFields};
 use super::unix::{self, ByteRange};
-use crate::parse::{self, Attributes, Entry, EntryKind};
+use crate::parse::{self, Attributes, Entry, PowerSupply};
 use longhaul_model::{Mount, NegotiatedOptions, Power, Protocol, SyncKind};
 
 /// Extended attribute that holds Finder info on Linux: a Mac's `com.apple.FinderInfo` has this name on a
@@ -26,7 +26,8 @@ pub const TEST_XATTR: &CStr = c"user.longhaul.note";
 /// True if [`list`] returns attributes too. It does not on Linux, where they are requested name by name.
 pub const LISTS_ATTRIBUTES: bool = false;
 
-fn clock_ns(clock: ClockId) -> u64 {
+/// Returns the time of a clock in nanoseconds.
+pub(super) fn clock_ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -96,12 +97,7 @@ pub fn negotiated(mount: &Mount) -> NegotiatedOptions {
 pub fn attributes_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Attributes> {
     let facts = rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
     Ok(Attributes {
-        kind: match FileType::from_raw_mode(facts.stx_mode.into()) {
-            FileType::RegularFile => EntryKind::File,
-            FileType::Directory => EntryKind::Folder,
-            FileType::Symlink => EntryKind::Symlink,
-            _ => EntryKind::Other,
-        },
+        kind: unix::entry_kind(FileType::from_raw_mode(facts.stx_mode.into())),
         size: facts.stx_size,
         modified_ns: facts.stx_mtime.tv_sec * 1_000_000_000 + i64::from(facts.stx_mtime.tv_nsec),
         mode: facts.stx_mode & 0o7777,
@@ -119,10 +115,11 @@ pub fn getxattr_at(
     attribute: &CStr,
     buffer: &mut [u8],
 ) -> io::Result<Option<usize>> {
-    let mut path = [0u8; 320];
-    let mut rest = &mut path[..319];
-    write!(rest, "/proc/self/fd/{}/", directory.as_raw_fd())?;
-    rest.write_all(name.to_bytes())?;
+    let mut path = [0u8; libc::PATH_MAX as usize];
+    let mut rest = &mut path[..libc::PATH_MAX as usize - 1];
+    let too_long = |_| io::Error::from_raw_os_error(libc::ENAMETOOLONG);
+    write!(rest, "/proc/self/fd/{}/", directory.as_raw_fd()).map_err(too_long)?;
+    rest.write_all(name.to_bytes()).map_err(too_long)?;
     let path = CStr::from_bytes_until_nul(&path).map_err(|_| io::ErrorKind::InvalidFilename)?;
     unix::none_if_xattr_absent(rustix::fs::lgetxattr(path, attribute, buffer))
 }
@@ -138,7 +135,7 @@ pub fn list(directory: BorrowedFd<'_>, _wanted: ListingFields, buffer: &mut [u8]
 }
 
 /// Returns the entries that [`list`] wrote into a buffer, without `.` and `..`.
-pub fn entries(buffer: &[u8], _wanted: ListingFields) -> impl Iterator<Item = Entry<'_>> {
+pub fn entries(buffer: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     parse::dirents(buffer)
 }
 
@@ -148,6 +145,10 @@ pub fn entries(buffer: &[u8], _wanted: ListingFields) -> impl Iterator<Item = En
 /// The range is extended to whole pages, because a page that is only partly covered would not be dropped
 /// (posix_fadvise(2)).
 pub fn evict(file: BorrowedFd<'_>, range: ByteRange) -> io::Result<()> {
+    // The system call takes a length of zero as the rest of the file.
+    if range.length == 0 {
+        return Ok(());
+    }
     let ByteRange { begin, length } = unix::whole_pages(range);
     Ok(rustix::fs::fadvise(file, begin, NonZeroU64::new(length), Advice::DontNeed)?)
 }
@@ -197,15 +198,17 @@ pub fn peak_memory_bytes() -> Option<u64> {
     parse::status_peak_bytes(&status)
 }
 
-/// Returns the power source of the machine from `/sys/class/power_supply`; `None` if no supply is listed.
+/// Returns the power source of the machine from `/sys/class/power_supply`; `None` if no supply tells it.
 pub fn power() -> Option<Power> {
     let supplies = std::fs::read_dir("/sys/class/power_supply").ok()?;
-    let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
-    let facts: Vec<(String, String)> = supplies
-        .flatten()
-        .map(|supply| (read(supply.path().join("type")), read(supply.path().join("online"))))
-        .collect();
-    parse::power_supplies(&facts)
+    let supplies: Vec<PowerSupply> = supplies.flatten().map(|entry| power_supply(&entry.path())).collect();
+    parse::power_supplies(&supplies)
+}
+
+/// Reads an entry of `/sys/class/power_supply`.
+pub(super) fn power_supply(folder: &Path) -> PowerSupply {
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    PowerSupply { kind: text("type"), scope: text("scope"), online: text("online") }
 }
 
 /// Does nothing: Linux has no setting that keeps a process from hanging in a dead mount.

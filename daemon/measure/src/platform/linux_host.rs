@@ -2,6 +2,7 @@
 //! `/proc/self/mountinfo`, because `notify` watches only files and folders.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
@@ -12,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::common_facts::common_facts;
 use super::keep_awake::KeepAwake;
+use super::linux::power_supply;
 use crate::parse;
 use longhaul_model::{Mount, NetworkLink};
 
@@ -31,11 +33,10 @@ fn entries(folder: &str, prefix: &str) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// Returns the charge of the first battery in percent, from `/sys/class/power_supply/*/capacity`.
+/// Returns the charge of the machine's first battery in percent, from `/sys/class/power_supply/*/capacity`.
 pub fn battery_percent() -> Option<f64> {
     let supplies = entries("/sys/class/power_supply", "");
-    let is_battery =
-        |path: &&std::path::PathBuf| text(path.join("type")).is_some_and(|kind| kind.trim() == "Battery");
+    let is_battery = |path: &&std::path::PathBuf| power_supply(path).is_battery_of_machine();
     supplies.iter().filter(is_battery).find_map(|path| number(path.join("capacity")))
 }
 
@@ -131,14 +132,26 @@ pub fn machine_facts() -> BTreeMap<String, String> {
 }
 
 /// Returns whether the disk of a local file system is rotational; `None` if unknown. Queries the kernel, not
-/// the disk: `queue/rotational` of Documentation/block/queue-sysfs.rst, of the device or of the disk that
-/// holds the partition.
+/// the disk.
 pub fn is_rotational(mount: &Mount) -> Option<bool> {
-    let device = Path::new(&mount.source).file_name().filter(|_| mount.source.starts_with("/dev/"))?;
-    let folder = Path::new("/sys/class/block").join(device);
+    let by_number = mount.device.as_ref().map(|number| Path::new("/sys/dev/block").join(number));
+    // A file system that can have several disks, such as btrfs, has a number of its own: only the name leads to a disk.
+    by_number
+        .and_then(|device| device_is_rotational(&device))
+        .or_else(|| device_is_rotational(&Path::new("/sys/class/block").join(device_name(&mount.source)?)))
+}
+
+/// Returns the kernel's name of a device below `/dev`. Names in `/dev/mapper` are links to it.
+fn device_name(source: &str) -> Option<OsString> {
+    let path = Some(Path::new(source)).filter(|path| path.starts_with("/dev"))?;
+    std::fs::canonicalize(path).as_deref().unwrap_or(path).file_name().map(OsStr::to_owned)
+}
+
+/// Returns `queue/rotational` (Documentation/block/queue-sysfs.rst) of a device, or of the disk that holds the partition.
+fn device_is_rotational(device: &Path) -> Option<bool> {
     let rotational = |folder: &Path| number::<u8>(folder.join("queue/rotational"));
-    let of_disk = || rotational(std::fs::canonicalize(&folder).ok()?.parent()?);
-    rotational(&folder).or_else(of_disk).map(|flag| flag == 1)
+    let of_disk = || rotational(std::fs::canonicalize(device).ok()?.parent()?);
+    rotational(device).or_else(of_disk).map(|flag| flag == 1)
 }
 
 /// Returns the signal strength in dBm of the interface of the default route, from `/proc/net/wireless`, which
@@ -181,5 +194,36 @@ impl MountWatch {
             Err(error) => Err(error.into()),
             Ok(changed) => Ok(changed > 0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::Protocol;
+
+    #[test]
+    fn disk_is_found_by_its_number_and_by_its_name() {
+        for disk in entries("/sys/class/block", "") {
+            // A path to a disk with several paths has no number.
+            let Some(number) = text(disk.join("dev")) else { continue };
+            let known = device_is_rotational(&disk);
+            let with = |source: &str| Mount::new("/", source, Protocol::Local("ext4".to_owned()));
+            let device = Some(number.trim().to_owned());
+            let by_number = is_rotational(&Mount { device, ..with("/dev/root") });
+            let name = disk.file_name().unwrap().to_string_lossy();
+            assert_eq!((by_number, is_rotational(&with(&format!("/dev/{name}")))), (known, known), "{name}");
+        }
+    }
+
+    #[test]
+    fn partition_is_as_rotational_as_its_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disk, number) = (folder.path().join("sda"), folder.path().join("8:1"));
+        std::fs::create_dir_all(disk.join("queue")).unwrap();
+        std::fs::create_dir(disk.join("sda1")).unwrap();
+        std::fs::write(disk.join("queue/rotational"), "0\n").unwrap();
+        std::os::unix::fs::symlink(disk.join("sda1"), &number).unwrap();
+        assert_eq!((device_is_rotational(&number), device_is_rotational(&disk)), (Some(false), Some(false)));
     }
 }

@@ -9,12 +9,13 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{Advice, AtFlags, StatxFlags};
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
+
+use super::linux::clock_ns;
 
 /// Returns the CPU time that this thread has used, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    clock_ns(ClockId::ThreadCPUTime)
 }
 
 /// Disables read-ahead for this file handle, so that reads fetch only the requested bytes.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
+use super::linux::clock_ns;
 use super::types::ProcessorTimes;
 use crate::parse;
 
@@ -22,7 +23,7 @@ pub fn answer_threads() -> Vec<u32> {
 /// Returns the processor times until now. `kernel_threads` are those of [`answer_threads`]; one that has ended has no
 /// further times.
 pub fn processor_times(kernel_threads: &[u32]) -> ProcessorTimes {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
+    let used_ns = clock_ns(ClockId::ProcessCPUTime);
     let kernel: Option<u64> = kernel_threads
         .iter()
         .map(|thread| scheduler_times(Path::new(&format!("/proc/{thread}"))))
@@ -30,7 +31,7 @@ pub fn processor_times(kernel_threads: &[u32]) -> ProcessorTimes {
             times.map(|(used, waited)| sum.saturating_add(used).saturating_add(waited))
         });
     ProcessorTimes {
-        used_us: Some(used.tv_sec as u64 * 1_000_000 + used.tv_nsec as u64 / 1000),
+        used_us: Some(used_ns / 1000),
         waited_us: waited_ns().map(|time| time / 1000),
         kernel_us: kernel.filter(|_| !kernel_threads.is_empty()).map(|time| time / 1000),
     }

@@ -19,7 +19,7 @@ use super::types::{IoPolicy, ListingFields};
 use super::unix::{self, ByteRange};
 // macOS has no handle that only refers to a file, and a call on an open one would send other requests.
 pub use super::unix::set_times_by_name as set_times_at;
-use crate::parse::{self, Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
+use crate::parse::{self, Attributes, Entry, FINDER_INFO_BYTES};
 use crate::private_files;
 use longhaul_model::{Mount, NegotiatedOptions, Power, SyncKind};
 
@@ -46,10 +46,10 @@ fn checked(answer: c_int) -> io::Result<usize> {
     usize::try_from(answer).map_err(|_| io::Error::last_os_error())
 }
 
-fn clock_ns(clock: libc::clockid_t) -> u64 {
+/// Returns the time of a clock in nanoseconds.
+pub(super) fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for the call. Both clocks exist since 10.12, so the return value is not
-    // checked.
+    // SAFETY: `time` is valid for the call. The clocks exist since 10.12, so the return value is not checked.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -123,12 +123,7 @@ pub fn negotiated(mount: &Mount) -> NegotiatedOptions {
 pub fn attributes_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Attributes> {
     let facts = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(Attributes {
-        kind: match FileType::from_raw_mode(facts.st_mode) {
-            FileType::RegularFile => EntryKind::File,
-            FileType::Directory => EntryKind::Folder,
-            FileType::Symlink => EntryKind::Symlink,
-            _ => EntryKind::Other,
-        },
+        kind: unix::entry_kind(FileType::from_raw_mode(facts.st_mode)),
         size: u64::try_from(facts.st_size).unwrap_or(0),
         modified_ns: facts.st_mtime.saturating_mul(1_000_000_000).saturating_add(facts.st_mtime_nsec),
         mode: facts.st_mode & 0o7777,
@@ -204,7 +199,7 @@ pub fn list(directory: BorrowedFd<'_>, wanted: ListingFields, buffer: &mut [u8])
 }
 
 /// Returns the entries that [`list`] wrote into a buffer.
-pub fn entries(buffer: &[u8], _wanted: ListingFields) -> impl Iterator<Item = Entry<'_>> {
+pub fn entries(buffer: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     parse::bulk(buffer)
 }
 

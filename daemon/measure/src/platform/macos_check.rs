@@ -1,16 +1,11 @@
 //! Platform calls on macOS that only the self-check uses. The author never ran this code on a Mac.
 
-use std::time::Duration;
-
 use super::macos_counters;
-use super::tool_process::stdout_with_timeout;
+use super::tool_process::{TOOL_TIMEOUT, stdout_with_timeout};
 use super::types::{System, Tool};
 
 /// Operating system of this build: macOS.
 pub const SYSTEM: System = System::MacOs;
-
-/// Timeout of a tool.
-const TOOL_LIMIT: Duration = Duration::from_secs(4);
 
 /// Tools that longhaul runs to collect facts, with the same arguments. `smbutil statshares` is not listed
 /// here: it needs a share.
@@ -67,7 +62,7 @@ pub const TOOLS: &[Tool] = &[
 
 /// Returns the output of a tool; `None` if it is missing or does not answer within four seconds.
 pub fn run_tool(tool: &Tool) -> Option<Vec<u8>> {
-    stdout_with_timeout(tool.command, TOOL_LIMIT)
+    stdout_with_timeout(tool.command, TOOL_TIMEOUT)
 }
 
 /// Returns the number of TCP connections to file servers, or the reason why the kernel does not list them.

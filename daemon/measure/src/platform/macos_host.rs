@@ -13,13 +13,10 @@ use std::time::{Duration, Instant};
 use super::apple_tools::{self, Tools};
 use super::common_facts::common_facts;
 use super::keep_awake::KeepAwake;
-use super::tool_process::stdout_with_timeout;
+use super::tool_process::{TOOL_TIMEOUT, stdout_with_timeout};
 use crate::parse;
 use longhaul_model::{Mount, NetworkLink};
 use parking_lot::Mutex;
-
-/// Timeout of `sysctl`, which accesses no share.
-const TOOL_LIMIT: Duration = Duration::from_secs(4);
 
 /// Returns the battery charge in percent, from `pmset -g batt`.
 pub fn battery_percent() -> Option<f64> {
@@ -108,7 +105,7 @@ pub fn machine_facts() -> BTreeMap<String, String> {
     let mut facts = common_facts(link_to(None), &files);
     let mut command = vec!["/usr/sbin/sysctl", "-i"];
     command.extend(KERNEL_SETTINGS);
-    let settings = stdout_with_timeout(&command, TOOL_LIMIT);
+    let settings = stdout_with_timeout(&command, TOOL_TIMEOUT);
     facts.extend(
         settings.map(|text| parse::colon_separated(&String::from_utf8_lossy(&text))).unwrap_or_default(),
     );

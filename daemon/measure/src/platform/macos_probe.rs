@@ -4,13 +4,12 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
+use super::macos::clock_ns;
+
 /// Returns the CPU time that this thread has used, in nanoseconds (`CLOCK_THREAD_CPUTIME_ID`; Libc
 /// gen/clock_gettime.c:127).
 pub fn thread_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for the call. The clock exists since 10.12, so the return value is not checked.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Disables read-ahead for this file handle, so that reads fetch only the requested bytes.

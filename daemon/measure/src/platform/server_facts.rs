@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use super::unix::entry_kind;
 use crate::parse::EntryKind;
 
 /// Facts about a file, as the server reports them.
@@ -51,12 +52,7 @@ mod system {
         let facts = statx(directory, name, flags, StatxFlags::BASIC_STATS | StatxFlags::BTIME)?;
         let has_birth = StatxFlags::from_bits_retain(facts.stx_mask).contains(StatxFlags::BTIME);
         Ok(ServerFacts {
-            kind: match FileType::from_raw_mode(facts.stx_mode.into()) {
-                FileType::RegularFile => EntryKind::File,
-                FileType::Directory => EntryKind::Folder,
-                FileType::Symlink => EntryKind::Symlink,
-                _ => EntryKind::Other,
-            },
+            kind: entry_kind(FileType::from_raw_mode(facts.stx_mode.into())),
             size: facts.stx_size,
             allocated_bytes: facts.stx_blocks.saturating_mul(BLOCK_BYTES),
             links: facts.stx_nlink.into(),
@@ -80,12 +76,7 @@ mod system {
         let facts = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let created_ns = nanoseconds(facts.st_birthtime, facts.st_birthtime_nsec);
         Ok(ServerFacts {
-            kind: match FileType::from_raw_mode(facts.st_mode) {
-                FileType::RegularFile => EntryKind::File,
-                FileType::Directory => EntryKind::Folder,
-                FileType::Symlink => EntryKind::Symlink,
-                _ => EntryKind::Other,
-            },
+            kind: entry_kind(FileType::from_raw_mode(facts.st_mode)),
             size: facts.st_size.cast_unsigned(),
             allocated_bytes: facts.st_blocks.cast_unsigned().saturating_mul(BLOCK_BYTES),
             links: facts.st_nlink.into(),

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+/// Timeout of a tool. Tools answer in milliseconds unless the share that they query is dead.
+pub const TOOL_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum output of a tool in bytes. The tools that longhaul runs print less.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
@@ -74,7 +76,11 @@ pub fn run_with_timeout(command: &[&str], limit: Duration) -> Result<ToolOutput,
 fn read_pipes(pipes: Pipes, until: Instant) -> Result<(Vec<u8>, Vec<u8>), ToolFailure> {
     let next = |pipe: &Receiver<Vec<u8>>| {
         let left = until.saturating_duration_since(Instant::now());
-        pipe.recv_timeout(left).map_err(|_| ToolFailure::TimedOut)
+        pipe.recv_timeout(left).map_err(|error| match error {
+            RecvTimeoutError::Timeout => ToolFailure::TimedOut,
+            // The system had no thread to read the pipe.
+            RecvTimeoutError::Disconnected => ToolFailure::NotStarted(std::io::ErrorKind::Other),
+        })
     };
     let output = next(&pipes[0])?;
     if output.len() as u64 > MAX_OUTPUT_BYTES {
@@ -159,6 +165,13 @@ mod tests {
         let begin = Instant::now();
         assert_eq!(stdout_with_timeout(&["/bin/sleep", "600"], Duration::from_millis(50)), None);
         assert!(begin.elapsed() < LIMIT);
+    }
+
+    #[test]
+    fn output_without_a_reader_is_no_timeout() {
+        let pipes = [(); 2].map(|()| channel().1);
+        let failure = ToolFailure::NotStarted(std::io::ErrorKind::Other);
+        assert_eq!(read_pipes(pipes, Instant::now() + LIMIT), Err(failure));
     }
 
     #[test]

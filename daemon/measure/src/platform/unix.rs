@@ -7,9 +7,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps, XattrFlags};
 use rustix::io::Errno;
 
+use crate::parse::EntryKind;
 use longhaul_model::{SyncKind, Timestamp};
 
 /// Access mode of a file.
@@ -62,6 +63,16 @@ pub fn create_at(directory: BorrowedFd<'_>, name: &CStr, access: Access) -> io::
     Ok(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644))?)
 }
 
+/// Returns the kind of an entry from the type of its file.
+pub(super) fn entry_kind(kind: FileType) -> EntryKind {
+    match kind {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Folder,
+        FileType::Symlink => EntryKind::Symlink,
+        _ => EntryKind::Other,
+    }
+}
+
 /// Returns the user ID of a name's owner, without following links.
 pub fn owner_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<u32> {
     Ok(rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid)
@@ -81,8 +92,10 @@ pub fn write_at(file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> io::Result<u
 /// Operation on a byte-range lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockAction {
-    /// Takes the lock, exclusively and without waiting.
+    /// Takes the lock, exclusively and without waiting. The file must be open for writing.
     Take,
+    /// Takes the lock together with others, without waiting. The file must be open for reading.
+    TakeShared,
     /// Releases the lock.
     Release,
 }
@@ -113,6 +126,7 @@ pub fn set_lock(
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
     range.l_type = match action {
         LockAction::Take => libc::F_WRLCK as libc::c_short,
+        LockAction::TakeShared => libc::F_RDLCK as libc::c_short,
         LockAction::Release => libc::F_UNLCK as libc::c_short,
     };
     range.l_whence = libc::SEEK_SET as libc::c_short;

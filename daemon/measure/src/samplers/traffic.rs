@@ -98,6 +98,10 @@ pub struct MeteredTraffic {
     pub is_repeated: bool,
 }
 
+/// Time in nanoseconds after which an interface that is not listed any more is forgotten. Tunnels and containers may get a new
+/// name each time.
+const FORGET_AFTER_NS: u64 = 3600 * 1_000_000_000;
+
 /// Meter that stores the last reading of every source of every target, and computes the traffic since then.
 #[derive(Debug, Default)]
 pub struct TrafficMeter {
@@ -130,6 +134,10 @@ impl TrafficMeter {
                 }));
             }
         }
+        self.last_readings.retain(|(_, source), last| {
+            let age_ns = at.monotonic_ns.saturating_sub(last.monotonic_ns);
+            age_ns < FORGET_AFTER_NS || !matches!(source, CounterSource::Interface(_))
+        });
         metered
     }
 }

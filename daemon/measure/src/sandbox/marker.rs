@@ -1,7 +1,7 @@
 //! The marker: the file that says which machine and target a sandbox belongs to.
 
-use std::ffi::{CString, OsStr};
-use std::io::ErrorKind;
+use std::ffi::{CString, OsStr, OsString};
+use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
@@ -47,10 +47,8 @@ fn unshare_marker(
 ) -> Result<(), RunError> {
     let failed =
         |error| RunError::operation(Operation::Write, &location.sandbox_path().join(MARKER_FILE), error);
-    context
-        .timed(Operation::Write, || control_file::read_unshared(directory, MARKER_FILE))
-        .map_err(failed)?;
-    Ok(())
+    let read = || control_file::read_unshared(directory, MARKER_FILE);
+    context.timed(Operation::Write, read).map(drop).map_err(failed)
 }
 
 /// Returns whether there is a marker; refuses a marker of another machine or target.
@@ -104,12 +102,11 @@ fn write_marker(
 ) -> Result<(), RunError> {
     let path = location.sandbox_path();
     let failed = |error| RunError::operation(Operation::Write, &path.join(MARKER_FILE), error);
-    let mut entries = context.timed(Operation::Readdir, || directory.entries()).map_err(failed)?;
-    let unfinished = |name: &OsStr| {
-        let name = owner_name(name.as_bytes()).map_or(name, OsStr::from_bytes);
-        name == partial_name(MARKER_FILE).as_str()
-    };
-    if entries.any(|entry| entry.is_ok_and(|entry| !unfinished(&entry.file_name()))) {
+    let look = || has_foreign_entry(directory.entries()?.map(|entry| Ok(entry?.file_name())));
+    let is_foreign = context
+        .timed(Operation::Readdir, look)
+        .map_err(|error| RunError::operation(Operation::Readdir, &path, error))?;
+    if is_foreign {
         return Err(RunError::refused(
             &path,
             "it contains files, but no marker that shows that longhaul created it",
@@ -131,4 +128,31 @@ fn write_marker(
         }
         _ => failed(error),
     })
+}
+
+/// Returns whether a folder has an entry that is not an unfinished marker.
+///
+/// # Errors
+///
+/// If an entry cannot be listed: it may be anything.
+fn has_foreign_entry(mut names: impl Iterator<Item = io::Result<OsString>>) -> io::Result<bool> {
+    let is_unfinished = |name: &OsStr| {
+        let name = owner_name(name.as_bytes()).map_or(name, OsStr::from_bytes);
+        name == partial_name(MARKER_FILE).as_str()
+    };
+    names.try_fold(false, |found, name| Ok(found || !is_unfinished(&name?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_that_cannot_be_listed_is_not_taken_for_empty() {
+        let unfinished = || Ok(OsString::from("sandbox.json.partial"));
+        assert!(!has_foreign_entry([unfinished()].into_iter()).unwrap());
+        assert!(has_foreign_entry([unfinished(), Ok("letter.txt".into())].into_iter()).unwrap());
+        let cut_off = [unfinished(), Err(ErrorKind::TimedOut.into())];
+        assert_eq!(has_foreign_entry(cut_off.into_iter()).unwrap_err().kind(), ErrorKind::TimedOut);
+    }
 }

@@ -167,17 +167,19 @@ impl Worker {
     }
 
     fn clean(&self, mode: CleanMode) -> Result<Option<CleanReport>, RunError> {
+        let mut foreign = vec![];
         if mode == CleanMode::Remove {
             self.probe_switch.disable();
+            // Before the sandbox, which still shows after a failure that there is something to remove.
+            foreign = remove_local(&self.setup.local)?;
+            foreign.truncate(MAX_FOREIGN_LISTED);
         }
         let context = self.timed_fs();
         let Some(sandbox) = Sandbox::open_existing(&self.sandbox_location(), &context)? else {
             return Ok(None);
         };
         let mut report = sandbox.clean(mode, &context, &|folder, path| self.owns(folder, path))?;
-        if mode == CleanMode::Remove {
-            report.foreign.extend(remove_local(&self.setup.local)?.into_iter().take(MAX_FOREIGN_LISTED));
-        }
+        report.foreign.extend(foreign);
         Ok(Some(report))
     }
 }

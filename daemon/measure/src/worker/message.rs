@@ -65,7 +65,7 @@ pub enum WorkerCommand {
     Run(Assignment),
     /// Creates an empty sandbox if there is none; answered by [`WorkerMessage::SandboxCreated`].
     CreateSandbox,
-    /// Removes the data in the sandbox; answered by [`WorkerMessage::Cleaned`].
+    /// Removes the data in the sandbox and on the local disk; answered by [`WorkerMessage::Cleaned`].
     Clean {
         /// Mode of the cleaning: remove or only list.
         mode: CleanMode,

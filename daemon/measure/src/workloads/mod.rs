@@ -22,5 +22,5 @@ pub use job::Job;
 pub use leftovers::{create_or_replace, unlink_leftover};
 pub use read_back::{READ_BACK, last_good};
 pub use settings::{Settings, SliceSelection};
-pub use workload::Workload;
+pub use workload::{ContentLookup, Workload};
 pub use your_day::replay_plan;

@@ -8,9 +8,10 @@ use std::sync::OnceLock;
 
 use super::job::Job;
 use super::leftovers::create_or_replace;
-use super::workload::Workload;
+use super::workload::{ContentLookup, Workload};
 use crate::checks::integrity::KnownContent;
-use crate::corpus::slices::{MAX_SLICES, SliceSets};
+use crate::corpus::names::to_cstring;
+use crate::corpus::slices::{SliceSets, parse_slice_name, slice_name};
 use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
 use crate::error::RunError;
 use crate::platform::Access;
@@ -67,7 +68,7 @@ impl Album {
     pub fn new(photos: u64, slice: u64) -> Self {
         let seed = 0x7068_6f00 + slice;
         let sizes = photo_sizes(seed, photos as usize, photos * MEAN_PHOTO_BYTES);
-        Self { seed, sizes, folder: album_name(photos, slice) }
+        Self { seed, sizes, folder: slice_name(photos, slice) }
     }
 
     fn photo(&self, index: usize) -> Photo {
@@ -85,12 +86,8 @@ impl Album {
     }
 }
 
-fn album_name(photos: u64, slice: u64) -> CString {
-    CString::new(format!("{photos}-{slice}")).expect("digits contain no NUL")
-}
-
 fn photo_name(index: usize) -> CString {
-    CString::new(format!("IMG_{:04}.JPG", index + 1)).expect("digits contain no NUL")
+    to_cstring(format!("IMG_{:04}.JPG", index + 1))
 }
 
 /// Place of a photo: its album, and its index in it.
@@ -103,14 +100,10 @@ struct PhotoPlace {
 /// Parses the path of a photo in the workload's folder; `None` if no photo has this path.
 fn parse_path(path: &Path) -> Option<PhotoPlace> {
     let (album, name) = path.to_str()?.split_once('/')?;
-    let (photos, slice) = album.split_once('-')?;
-    let (photos, slice) = (photos.parse::<u64>().ok()?, slice.parse::<u64>().ok()?);
+    let (photos, slice) = parse_slice_name(album)?;
     let number = name.strip_prefix("IMG_")?.strip_suffix(".JPG")?.parse::<u64>().ok()?;
     let index = usize::try_from(number.checked_sub(1)?).ok()?;
-    let is_ours = album_name(photos, slice).to_bytes() == album.as_bytes()
-        && slice < MAX_SLICES
-        && number <= photos
-        && photo_name(index).to_bytes() == name.as_bytes();
+    let is_ours = number <= photos && photo_name(index).to_bytes() == name.as_bytes();
     is_ours.then_some(PhotoPlace { photos, slice, index })
 }
 
@@ -185,10 +178,14 @@ impl Workload for PhotoBatch {
         parse_path(path).is_some()
     }
 
-    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
-        let Some(PhotoPlace { photos, slice, index }) = parse_path(path) else { return Ok(None) };
-        let written = stored_slices(job)?.slice(photos, slice).written_us;
-        Ok(Some(Box::new(KnownPhoto { album: Album::new(photos, slice), index, written })))
+    fn known_contents(&self, job: &Job<'_>) -> Result<ContentLookup, RunError> {
+        let albums = stored_slices(job)?;
+        let lookup = move |path: &Path| -> Option<Box<dyn KnownContent>> {
+            let PhotoPlace { photos, slice, index } = parse_path(path)?;
+            let written = albums.get(photos, slice).written_us;
+            Some(Box::new(KnownPhoto { album: Album::new(photos, slice), index, written }))
+        };
+        Ok(Box::new(lookup))
     }
 
     fn kept_files(&self, job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
@@ -197,10 +194,16 @@ impl Workload for PhotoBatch {
             Path::new(&*album.to_string_lossy()).join(&*photo_name(index as usize).to_string_lossy())
         };
         let files = built.into_iter().flat_map(|(photos, slice, built)| {
-            let album = album_name(photos, slice);
+            let album = slice_name(photos, slice);
             (0..built).map(move |index| path(&album, index))
         });
         Ok(files.collect())
+    }
+
+    fn set_all_used(&self, job: &Job<'_>, now: Timestamp) -> Result<(), RunError> {
+        let mut albums = stored_slices(job)?;
+        albums.set_all_used(now);
+        job.sandbox.record_entry(self.folder(), &albums, &job.untimed())
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
@@ -213,19 +216,20 @@ impl Workload for PhotoBatch {
         let slice = job.current_slice();
         let album = Album::new(plan.photos, slice);
         let context = job.untimed();
-        let folder = open_album(&context, job, &album)?;
         let mut albums = stored_slices(job)?;
-        let state = *albums.slice(plan.photos, slice);
-        let cold = state.data_cold_method(job.now);
+        let state = albums.get(plan.photos, slice);
+        // Before the first phase: a run can end at any moment, and caches hold parts of the album until it is evicted.
+        albums.slice(plan.photos, slice).set_used(job.now);
+        job.sandbox.record_entry(self.folder(), &albums, &context)?;
+        let folder = open_album(&context, job, &album)?;
         let age = DataAge::between(state.written_us, job.now);
         let visit = AlbumVisit { plan: &plan, album: &album, folder: &folder, seed: job.seed, age };
-        let result = visit.run_phases(job, cold);
-        // The album counts as used even after an error: caches may hold parts of it.
+        let result = visit.run_phases(job, state.data_cold_method(job.now));
         let state = albums.slice(plan.photos, slice);
-        state.used_us = Some(job.now);
-        state.evicted = result.is_ok() && evict(&context, &folder, &album)?;
-        if result.as_ref().is_err_and(RunError::invalidates_corpus) {
-            state.built = 0;
+        match &result {
+            Ok(()) => state.evicted = evict(&context, &folder, &album)?,
+            Err(error) if error.invalidates_corpus() => state.built = 0,
+            Err(_) => {}
         }
         job.sandbox.record_entry(self.folder(), &albums, &context)?;
         result

@@ -1,14 +1,16 @@
-//! Reads all files back that the workloads keep on a target, and compares them with what was written.
+//! Reads all files back that the workloads keep on a target, and compares them with what was written. These are not all of
+//! longhaul's files: those of `your-day` and of presets, and the property lists of `time-machine`, are left out.
 //!
 //! It is no task of a user and has no metrics: a user orders it, and its result is what was verified.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::catalog::WORKLOADS;
 use super::job::Job;
-use super::workload::Workload;
+use super::workload::{ContentLookup, Workload};
 use crate::checks::integrity::{FileToRead, examine_file, read_and_compare};
 use crate::error::RunError;
 use crate::timed_fs::{PhaseSpec, TimedFs};
@@ -17,7 +19,7 @@ use longhaul_model::{ColdMethod, DataAge, Figure, Mismatch, Timestamp, Unit, Ver
 /// Name of the workload, of its phase and of its entry in the manifest.
 const NAME: &str = "read-back";
 
-/// The workload that reads everything back.
+/// The workload that reads all kept files back.
 pub static READ_BACK: ReadBack = ReadBack;
 
 /// The workload that reads all kept files back.
@@ -26,13 +28,13 @@ pub struct ReadBack;
 /// The manifest entry.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct ReadBackState {
-    /// Time at which all files were last read back and found correct.
+    /// Time at which all kept files were last read back and found correct.
     #[serde(default)]
     whole_us: Option<Timestamp>,
 }
 
 /// Returns the time at which data was last read back and found correct; `None` if that was never done since it was
-/// written.
+/// written, or if it is not recorded when it was written.
 ///
 /// # Errors
 ///
@@ -40,13 +42,15 @@ struct ReadBackState {
 pub fn last_good(job: &Job<'_>, written: Option<Timestamp>) -> Result<Option<Timestamp>, RunError> {
     let state: Option<ReadBackState> = job.sandbox.manifest_entry(NAME)?;
     let whole = state.and_then(|state| state.whole_us);
-    Ok(whole.filter(|whole| written.is_none_or(|written| written <= *whole)))
+    Ok(whole.filter(|whole| written.is_some_and(|written| written <= *whole)))
 }
 
-/// A file that a workload keeps.
-struct KeptFile {
+/// The files that a workload keeps.
+struct KeptFiles {
     workload: &'static dyn Workload,
-    path: PathBuf,
+    /// Paths of the files in the workload's folder.
+    paths: Vec<PathBuf>,
+    content: ContentLookup,
 }
 
 impl Workload for ReadBack {
@@ -55,7 +59,7 @@ impl Workload for ReadBack {
     }
 
     fn summary(&self) -> &'static str {
-        "Read all of longhaul's own files back and compare them with what was written"
+        "Read the files of all tasks but your-day and presets back and compare them with what was written"
     }
 
     fn metrics(&self) -> &'static [WaitMetric] {
@@ -75,28 +79,31 @@ impl Workload for ReadBack {
     }
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
-        let files = kept_files(job)?;
-        job.session.add_fact("files", files.len().to_string());
+        let (kept, began) = (kept_files(job)?, Instant::now());
+        job.session.add_fact("files", kept.iter().map(|kept| kept.paths.len()).sum::<usize>().to_string());
+        // Before the reading, which may be killed, and after it, because it can take hours. A share that cannot be written to any
+        // more is read nevertheless.
+        let before = set_all_used(job, &kept, job.now);
         let mut first_damaged = None;
-        job.session.phase(PhaseSpec::cold(NAME, ColdMethod::Unverified), |context| {
-            for file in &files {
-                if check_file(context, job, file)? == FileState::Damaged {
-                    first_damaged.get_or_insert(file);
-                }
-            }
+        let result = job.session.phase(PhaseSpec::cold(NAME, ColdMethod::Unverified), |context| {
+            first_damaged = check_files(context, job, &kept)?;
             Ok(vec![Figure::new(NAME, Unit::Seconds, context.elapsed())])
-        })?;
-        match first_damaged {
-            None => {
-                let state = ReadBackState { whole_us: Some(job.now) };
-                job.sandbox.record_entry(NAME, &state, &job.untimed())
-            }
-            Some(file) => {
-                let path = job.sandbox.path().join(file.workload.folder()).join(&file.path);
-                Err(RunError::damaged(&path, "its content differs from what was written"))
-            }
+        });
+        let after = set_all_used(job, &kept, job.now + began.elapsed());
+        result?;
+        if let Some(path) = first_damaged {
+            return Err(RunError::damaged(&path, "its content differs from what was written"));
         }
+        before.and(after)?;
+        let state = ReadBackState { whole_us: Some(job.now) };
+        job.sandbox.record_entry(NAME, &state, &job.untimed())
     }
+}
+
+/// Records that the files of all workloads are read at this time.
+fn set_all_used(job: &Job<'_>, kept: &[KeptFiles], now: Timestamp) -> Result<(), RunError> {
+    let mut read = kept.iter().filter(|kept| !kept.paths.is_empty());
+    read.try_for_each(|kept| kept.workload.set_all_used(job, now))
 }
 
 /// State of a file that was read back.
@@ -107,34 +114,50 @@ enum FileState {
 }
 
 /// Returns the files of all workloads. Workloads that share a folder share their files.
-fn kept_files(job: &Job<'_>) -> Result<Vec<KeptFile>, RunError> {
-    let mut folders: Vec<&str> = vec![];
-    let mut files = vec![];
+fn kept_files(job: &Job<'_>) -> Result<Vec<KeptFiles>, RunError> {
+    let mut files: Vec<KeptFiles> = vec![];
     for workload in WORKLOADS.iter().copied() {
-        if folders.contains(&workload.folder()) {
-            continue;
+        if files.iter().all(|known| known.workload.folder() != workload.folder()) {
+            let (paths, content) = (workload.kept_files(job)?, workload.known_contents(job)?);
+            files.push(KeptFiles { workload, paths, content });
         }
-        folders.push(workload.folder());
-        files.extend(workload.kept_files(job)?.into_iter().map(|path| KeptFile { workload, path }));
     }
     Ok(files)
 }
 
+/// Reads files back. Returns the path of the first damaged one.
+fn check_files(
+    context: &TimedFs<'_>,
+    job: &Job<'_>,
+    kept: &[KeptFiles],
+) -> Result<Option<PathBuf>, RunError> {
+    let mut first_damaged = None;
+    for KeptFiles { workload, paths, content } in kept {
+        for path in paths {
+            let Some(content) = content(path) else { continue };
+            let path = Path::new(workload.folder()).join(path);
+            let read = FileToRead { sandbox: job.sandbox, path: &path, content: &*content };
+            if check_file(context, job, &read)? == FileState::Damaged {
+                first_damaged.get_or_insert_with(|| job.sandbox.path().join(&path));
+            }
+        }
+    }
+    Ok(first_damaged)
+}
+
 /// Reads a file back, part by part. Its mismatches are added to the session.
-fn check_file(context: &TimedFs<'_>, job: &Job<'_>, file: &KeptFile) -> Result<FileState, RunError> {
-    let Some(content) = file.workload.known_content(job, &file.path)? else { return Ok(FileState::Whole) };
-    let path = Path::new(file.workload.folder()).join(&file.path);
-    let read = FileToRead { sandbox: job.sandbox, path: &path, content: &*content };
+fn check_file(context: &TimedFs<'_>, job: &Job<'_>, read: &FileToRead<'_>) -> Result<FileState, RunError> {
+    let content = read.content;
     let age = DataAge::between(content.written(), job.now);
     let mut offset = 0;
     loop {
-        let found = match read_and_compare(context, &read, offset) {
+        let found = match read_and_compare(context, read, offset) {
             Ok(found) => found,
-            Err(error) if error.is_not_found() => return add_mismatches(context, job, &read),
+            Err(error) if error.is_not_found() => return add_mismatches(context, job, read),
             Err(error) => return Err(error),
         };
         if !found.ranges.is_empty() {
-            return add_mismatches(context, job, &read);
+            return add_mismatches(context, job, read);
         }
         offset += found.bytes.len() as u64;
         let reaches_end = offset >= content.length();

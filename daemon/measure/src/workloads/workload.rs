@@ -6,7 +6,10 @@ use super::job::Job;
 use crate::checks::integrity::KnownContent;
 use crate::error::RunError;
 use crate::platform::IoPolicy;
-use longhaul_model::WaitMetric;
+use longhaul_model::{Timestamp, WaitMetric};
+
+/// Function that returns the content of a file by its path in a workload's folder; `None` if it is not known.
+pub type ContentLookup = Box<dyn Fn(&Path) -> Option<Box<dyn KnownContent>>>;
 
 /// A task that is replayed on a target.
 pub trait Workload: Sync {
@@ -51,8 +54,18 @@ pub trait Workload: Sync {
     /// # Errors
     ///
     /// If the state of the workload's files cannot be read.
-    fn known_content(&self, _job: &Job<'_>, _path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
-        Ok(None)
+    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
+        let lookup = self.known_contents(job)?;
+        Ok(lookup(path))
+    }
+
+    /// Returns a function with the contents of all files that the workload created. Their state is read only once.
+    ///
+    /// # Errors
+    ///
+    /// If the state of the workload's files cannot be read.
+    fn known_contents(&self, _job: &Job<'_>) -> Result<ContentLookup, RunError> {
+        Ok(Box::new(|_: &Path| None))
     }
 
     /// Returns the files whose content is known and which stay on the target between runs, as paths in the workload's
@@ -63,6 +76,15 @@ pub trait Workload: Sync {
     /// If the state of the workload's files cannot be read.
     fn kept_files(&self, _job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
         Ok(vec![])
+    }
+
+    /// Records that all kept files are read at this time, so that phases do not claim to be cold soon after.
+    ///
+    /// # Errors
+    ///
+    /// If the manifest cannot be read or written.
+    fn set_all_used(&self, _job: &Job<'_>, _now: Timestamp) -> Result<(), RunError> {
+        Ok(())
     }
 
     /// Creates the test data that the run needs, continuing after an interrupted preparation. Not timed.

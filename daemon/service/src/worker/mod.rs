@@ -286,7 +286,7 @@ impl Worker {
             return Err(self.handle_crash(link, vec![]));
         }
         options.observer.worker_started(&self.target.name, link.recorder());
-        // The counter covers the whole life of the process: bytes of earlier requests are subtracted below.
+        // A phase sets the counter to zero. Only requests without phases use it: what earlier ones wrote is subtracted below.
         let written = link.recorder().bytes_written();
         let mut wait = PendingRequest::new(limit);
         let _wake = options.interruption.wakes(link.event_sender());

@@ -113,18 +113,19 @@ pub fn examine_file(
     first: Option<&FoundBytes>,
 ) -> Result<Vec<Mismatch>, RunError> {
     let start = first.map_or(0, |found| found.offset) / MAX_WINDOW_BYTES * MAX_WINDOW_BYTES;
-    let now = || read_and_compare(context, file, start);
     let first = first.map(|found| finding_of(file.content, found));
     // A short read has no wrong bytes: only the file itself tells that it ends too early.
     let first = match first.filter(|finding| !finding.ranges.is_empty()) {
         Some(found) => found,
-        None => match now() {
+        None => match read_and_compare(context, file, start) {
             Ok(found) => found,
             Err(error) if error.is_not_found() => return Ok(vec![missing(file)]),
             Err(error) => return Err(error),
         },
     };
-    let again = if first.ranges.is_empty() { None } else { now().ok() };
+    // From the first byte of the finding on, so that each of its ranges is read again.
+    let again = || read_and_compare(context, file, first.offset).ok();
+    let again = if first.ranges.is_empty() { None } else { again() };
     let describe = |range: &WrongRange| describe(file, &first, range, again.as_ref());
     Ok(first.ranges.iter().map(describe).collect())
 }
@@ -222,12 +223,17 @@ fn describe(
         expected_fingerprint,
         expected,
         found: evidence(found).to_vec(),
-        ..missing(file)
+        ..whole_file(file)
     }
 }
 
-/// Returns a mismatch for the whole file, without any bytes.
 fn missing(file: &FileToRead<'_>) -> Mismatch {
+    let expected = expected_range(file.content, 0, MAX_WINDOW_BYTES, &[]);
+    Mismatch { expected_fingerprint: Some(fingerprint(&expected)), ..whole_file(file) }
+}
+
+/// Returns a mismatch for the whole file, without any bytes.
+fn whole_file(file: &FileToRead<'_>) -> Mismatch {
     Mismatch {
         file: file.path.display().to_string(),
         offset: 0,
@@ -241,7 +247,7 @@ fn missing(file: &FileToRead<'_>) -> Mismatch {
         reread: MismatchReread::SameDamage,
         elsewhere: vec![],
         fingerprint: 0,
-        expected_fingerprint: Some(fingerprint(&expected_range(file.content, 0, MAX_WINDOW_BYTES, &[]))),
+        expected_fingerprint: None,
         expected: vec![],
         found: vec![],
     }
@@ -277,9 +283,53 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
     use crate::recorder::Recorder;
+    use crate::sandbox::SandboxLocation;
     use crate::timed_fs::StopSwitch;
+    use longhaul_model::Timestamp;
+
+    /// A file that consists of this many zeros.
+    struct Zeros(u64);
+
+    impl KnownContent for Zeros {
+        fn length(&self) -> u64 {
+            self.0
+        }
+
+        fn expected(&self, _: u64, _: &[u8], out: &mut [u8]) {
+            out.fill(0);
+        }
+
+        fn origin(&self, _: u64, _: &[u8]) -> Option<DamagePattern> {
+            None
+        }
+
+        fn written(&self) -> Option<Timestamp> {
+            None
+        }
+    }
+
+    #[test]
+    fn damage_at_the_end_of_a_window_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = TimedFs::new(&recorder, 0, &stop);
+        let target = "nas".parse().unwrap();
+        let location = SandboxLocation { target_path: folder.path(), target: &target, machine: "m" };
+        let sandbox = Sandbox::open(&location, &context).unwrap();
+        let damaged = std::fs::File::create(sandbox.path().join("file")).unwrap();
+        damaged.write_all_at(&[1; 4], MAX_WINDOW_BYTES).unwrap();
+        let content = Zeros(MAX_WINDOW_BYTES + 4);
+        let file = FileToRead { sandbox: &sandbox, path: Path::new("file"), content: &content };
+        let bytes = [[0; 4], [1; 4]].concat();
+        let found = FoundBytes { offset: MAX_WINDOW_BYTES - 4, bytes, pattern: None };
+        let mismatches = examine_file(&context, &file, Some(&found)).unwrap();
+        let found: Vec<_> = mismatches.iter().map(|mismatch| (mismatch.offset, mismatch.reread)).collect();
+        assert_eq!(found, [(MAX_WINDOW_BYTES, MismatchReread::SameDamage)]);
+    }
 
     #[test]
     fn file_is_found_under_each_unicode_form_of_its_path() {

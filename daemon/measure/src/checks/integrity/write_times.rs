@@ -23,6 +23,12 @@ impl WriteTimes {
         }
     }
 
+    /// Forgets the times of a version and of all later ones, because their data is written again: until the next record, it counts
+    /// as new.
+    pub fn forget_from(&mut self, version: u64) {
+        self.times.retain(|known, _| *known < version);
+    }
+
     /// Returns the time at which a version was written, at the latest. `None` if no later version was recorded: the data
     /// is then less than a day old, or older than the record.
     pub fn written_by(&self, version: u64) -> Option<Timestamp> {
@@ -45,5 +51,7 @@ mod tests {
         assert_eq!(times.written_by(8), Some(start + DAY));
         assert_eq!(times.written_by(1), Some(start + DAY), "written earlier, but not later than that");
         assert_eq!(times.written_by(41), None);
+        times.forget_from(8);
+        assert_eq!((times.written_by(0), times.written_by(8)), (Some(start), None));
     }
 }

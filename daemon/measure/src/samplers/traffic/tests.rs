@@ -205,6 +205,19 @@ fn interface_is_user_traffic_and_process_disk_is_own() {
 }
 
 #[test]
+fn interface_is_forgotten_an_hour_after_it_is_gone() {
+    let (mut meter, own) = (TrafficMeter::default(), BTreeMap::new());
+    let source = |interface: &str| CounterSource::Interface(interface.into());
+    for (interface, second) in [("tap1", 10), ("tap2", 3600 + 10)] {
+        let counters = vec![Ok(counters(source(interface), 0, 0))];
+        let at = Observation { monotonic_ns: second * SECOND, asleep_ns: 0, self_traffic: &own };
+        meter.update(&[CounterReading { target: None, counters }], &at);
+    }
+    let known: Vec<_> = meter.last_readings.into_keys().collect();
+    assert_eq!(known, [(None, source("tap2"))]);
+}
+
+#[test]
 fn headers_of_own_calls_are_own_traffic() {
     let mut meter = TrafficMeter::default();
     let megabytes = 64u64 << 20;

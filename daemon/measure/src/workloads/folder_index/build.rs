@@ -1,8 +1,9 @@
 //! Creates the tree of a slice, which can be interrupted and continued at any file, and finds damage in it.
 
-use super::slices::{slice_name, stored_slices, tree};
+use super::slices::{stored_slices, tree};
 use super::tree_walk;
 use crate::corpus::Content;
+use crate::corpus::slices::slice_name;
 use crate::corpus::tree::{Chunk, Tree};
 use crate::error::RunError;
 use crate::platform::{FINDER_INFO, FINDER_INFO_BYTES};

@@ -1,29 +1,24 @@
 //! The files of all trees that are kept on a target, and their content.
 
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::slices::{parse_slice_name, slice_name, stored_slices, tree};
+use super::slices::{stored_slices, tree};
 use crate::checks::integrity::{KnownContent, SeededFile};
 use crate::corpus::Content;
+use crate::corpus::names::as_os_str;
+use crate::corpus::slices::{SliceSets, parse_slice_name, slice_name};
 use crate::corpus::tree::Tree;
 use crate::error::RunError;
 use crate::workloads::Job;
 use longhaul_model::DamagePattern;
 
 /// Returns the content of a file by its path in the workload's folder; `None` if it is no file of a tree.
-pub fn known_content(job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
+pub fn known_content(trees: &SliceSets, path: &Path) -> Option<Box<dyn KnownContent>> {
     let mut parts = path.components();
-    let slice = parts.next().and_then(|part| parse_slice_name(part.as_os_str().to_str()?));
-    let Some((files, slice)) = slice else { return Ok(None) };
+    let (files, slice) = parse_slice_name(parts.next()?.as_os_str().to_str()?)?;
+    let Component::Normal(name) = parts.next_back()? else { return None };
+    let number = Tree::parse_number(name.as_encoded_bytes()).filter(|number| *number < files)?;
     let tree = tree(files, slice);
-    let number = parts.next_back().and_then(|part| match part {
-        Component::Normal(name) => Tree::parse_number(name.as_encoded_bytes()),
-        _ => None,
-    });
-    let Some(number) = number.filter(|number| *number < files) else { return Ok(None) };
-    let written = stored_slices(job)?.slice(files, slice).written_us;
     let origins = move || {
         let others = (0..files).filter(move |other| *other != number);
         others.map(move |other| {
@@ -31,8 +26,8 @@ pub fn known_content(job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownC
             (Content::new(tree.seed, other), DamagePattern::OtherFile { name })
         })
     };
-    let content = Content::new(tree.seed, number);
-    Ok(Some(Box::new(SeededFile { content, length: tree.size(number), written, origins })))
+    let (content, written) = (Content::new(tree.seed, number), trees.get(files, slice).written_us);
+    Some(Box::new(SeededFile { content, length: tree.size(number), written, origins }))
 }
 
 /// Returns the paths of all files that were created.
@@ -46,8 +41,4 @@ pub fn kept_files(job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
         }));
     }
     Ok(files)
-}
-
-fn as_os_str(name: &CStr) -> &OsStr {
-    OsStr::from_bytes(name.to_bytes())
 }

@@ -16,18 +16,19 @@ use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 
 use super::job::Job;
-use super::workload::Workload;
-use crate::checks::integrity::KnownContent;
+use super::workload::{ContentLookup, Workload};
 use crate::corpus::apple_double::{FACT_NAME, apple_double_name, owner_name};
-use crate::corpus::slices::DEFAULT_SLICES;
+use crate::corpus::slices::{DEFAULT_SLICES, Slice, parse_slice_name, slice_name};
 use crate::corpus::tree::{INBOX, SEARCH_STEM, Totals, Tree};
 use crate::error::RunError;
 use crate::platform::{Access, EntryKind, LISTS_ATTRIBUTES, ListingFields};
 use crate::timed_fs::{Buffer, Folder, ListingBuffer, PhaseSpec, TimedFs};
 use build::TreeFile;
 use longhaul_model::draw::shuffled_indices;
-use longhaul_model::{ColdMethod, DataAge, FOLDER_INDEX, Figure, Scale, Unit, VerifiedData, WaitMetric};
-use slices::{parse_slice_name, slice_name, stored_slices, tree};
+use longhaul_model::{
+    ColdMethod, DataAge, FOLDER_INDEX, Figure, Scale, Timestamp, Unit, VerifiedData, WaitMetric,
+};
+use slices::{stored_slices, tree};
 use tree_walk::{EntryDetail, WalkOptions, attributes_and_finder_info};
 
 /// The number of files that the preview phase reads.
@@ -71,12 +72,19 @@ impl Workload for FolderIndex {
         slice.is_some_and(|(files, slice)| tree(files, slice).owns(parts.as_path()))
     }
 
-    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
-        kept::known_content(job, path)
+    fn known_contents(&self, job: &Job<'_>) -> Result<ContentLookup, RunError> {
+        let trees = stored_slices(job)?;
+        Ok(Box::new(move |path: &Path| kept::known_content(&trees, path)))
     }
 
     fn kept_files(&self, job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
         kept::kept_files(job)
+    }
+
+    fn set_all_used(&self, job: &Job<'_>, now: Timestamp) -> Result<(), RunError> {
+        let mut trees = stored_slices(job)?;
+        trees.set_all_used(now);
+        job.sandbox.record_entry(self.folder(), &trees, &job.untimed())
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
@@ -85,14 +93,17 @@ impl Workload for FolderIndex {
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
         let (files, slice) = (slice_files(job), job.current_slice());
-        let result = TreeVisit::open(job, files, slice).and_then(|visit| visit.run_phases(job));
         let mut trees = stored_slices(job)?;
-        let state = trees.slice(files, slice);
-        state.used_us = Some(job.now);
-        if result.as_ref().is_err_and(RunError::invalidates_corpus) {
-            state.built = 0;
-        }
+        let state = trees.get(files, slice);
+        // Before the first phase: a run can be killed at any moment, and caches hold parts of the slice then.
+        trees.slice(files, slice).set_used(job.now);
         job.sandbox.record_entry(self.folder(), &trees, &job.untimed())?;
+        let visit = TreeVisit::open(job, tree(files, slice), &slice_name(files, slice), state);
+        let result = visit.and_then(|visit| visit.run_phases(job));
+        if result.as_ref().is_err_and(RunError::invalidates_corpus) {
+            trees.slice(files, slice).built = 0;
+            job.sandbox.record_entry(self.folder(), &trees, &job.untimed())?;
+        }
         result
     }
 }
@@ -109,17 +120,16 @@ struct TreeVisit {
 }
 
 impl TreeVisit {
-    fn open(job: &Job<'_>, files: u64, slice: u64) -> Result<Self, RunError> {
+    /// Opens the tree in the folder `name`. `state` is that of its slice before this run.
+    fn open(job: &Job<'_>, tree: Tree, name: &CStr, state: Slice) -> Result<Self, RunError> {
         let context = job.untimed();
         let home = context.open_folder(&job.sandbox.folder()?, c"folder-index")?;
-        let tree = tree(files, slice);
-        let state = *stored_slices(job)?.slice(files, slice);
         Ok(Self {
             tree,
             totals: tree.totals(),
             cold_by: state.metadata_cold_method(job.now),
             age: DataAge::between(state.written_us, job.now),
-            root: context.open_folder(&home, &slice_name(files, slice))?,
+            root: context.open_folder(&home, name)?,
             apple_double_files: Cell::default(),
         })
     }
@@ -287,7 +297,7 @@ impl TreeVisit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slices::MAX_FILES;
+    use crate::corpus::slices::MAX_FILES;
 
     #[test]
     fn a_folder_name_with_an_impossible_size_is_not_owned() {

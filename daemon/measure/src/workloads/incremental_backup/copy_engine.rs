@@ -7,12 +7,15 @@ use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::listing::{DestinationListing, list_destination};
-use super::local_tree::{LocalFile, LocalTree, as_os_str};
+use super::local_tree::{LocalFile, LocalTree};
 use crate::corpus::apple_double::owner_name;
+use crate::corpus::churn::SourceTree;
+use crate::corpus::names::as_os_str;
 use crate::error::RunError;
 use crate::platform::{self, Access, TEST_XATTR};
 use crate::timed_fs::{Buffer, Folder, ListingBuffer, OpenFile, TimedFs};
@@ -44,6 +47,8 @@ pub struct Differences<'tree> {
     first_mismatch: Option<PathBuf>,
     /// Number of AppleDouble files in the listings of the target's folders.
     pub apple_double_files: u64,
+    /// Number of files on the target that longhaul did not make. They stay.
+    pub unexpected_files: u64,
 }
 
 impl<'tree> Differences<'tree> {
@@ -55,6 +60,12 @@ impl<'tree> Differences<'tree> {
     /// Returns the total size in bytes of the files that must be copied.
     pub fn bytes_to_copy(&self) -> u64 {
         self.batches_to_copy.iter().flat_map(|batch| &batch.files).map(|file| file.size).sum()
+    }
+
+    /// Returns the modification time of the oldest file that must be copied, in seconds since 1970 UTC; `None` if there is none.
+    pub fn oldest_seconds(&self) -> Option<i64> {
+        let files = self.batches_to_copy.iter().flat_map(|batch| &batch.files);
+        files.map(|file| file.modified_seconds()).min()
     }
 
     /// Returns the number of files that must be deleted.
@@ -145,12 +156,25 @@ pub fn scan<'tree>(
             .map(|files| CopyBatch { folder: &local.names, files: files.to_vec() });
         differences.batches_to_copy.extend(batches);
         for name in remaining.into_iter().filter(|name| !is_folder(tree, &local.names, name)) {
-            differences.record_mismatch(&local.names, &name);
-            differences.to_delete.push((&local.names, name));
+            if is_ours(&local.names, &name) {
+                differences.record_mismatch(&local.names, &name);
+                differences.to_delete.push((&local.names, name));
+            } else {
+                differences.unexpected_files += 1;
+            }
         }
-        differences.to_delete.extend(orphans.into_iter().map(|name| (&local.names[..], name)));
+        let orphans = orphans.into_iter().filter(|name| is_ours(&local.names, name));
+        differences.to_delete.extend(orphans.map(|name| (&local.names[..], name)));
     }
     Ok(differences)
+}
+
+/// Returns whether a backup gives this name to a file in this folder, to one that it is copying, or to the AppleDouble file of
+/// one. Files with other names are never deleted.
+fn is_ours(folder: &[CString], name: &CStr) -> bool {
+    let name = owner_name(name.to_bytes()).unwrap_or(name.to_bytes());
+    let names = folder.iter().map(|name| as_os_str(name)).chain([OsStr::from_bytes(name)]);
+    SourceTree::owns(&final_path(&names.collect::<PathBuf>()))
 }
 
 /// Returns whether the source has a folder with this name in the folder `names`.
@@ -163,16 +187,24 @@ fn is_folder(tree: &LocalTree, names: &[CString], name: &CString) -> bool {
 }
 
 /// The result of comparing the attributes of a copy with its source.
-enum FileMatch {
+pub(super) enum FileMatch {
     Same,
     ExceptTime,
     Different,
 }
 
-fn match_file(context: &TimedFs<'_>, folder: &Folder, file: &LocalFile) -> Result<FileMatch, RunError> {
-    let found = context.getattr(folder, &file.name)?;
-    let seconds = |ns: i64| ns.div_euclid(1_000_000_000);
-    Ok(match (found.size == file.size, seconds(found.modified_ns) == seconds(file.modified_ns)) {
+pub(super) fn match_file(
+    context: &TimedFs<'_>,
+    folder: &Folder,
+    file: &LocalFile,
+) -> Result<FileMatch, RunError> {
+    let found = match context.getattr(folder, &file.name) {
+        // A client may show a listing that is no longer true.
+        Err(error) if error.is_not_found() => return Ok(FileMatch::Different),
+        other => other?,
+    };
+    let has_same_time = found.modified_ns.div_euclid(1_000_000_000) == file.modified_seconds();
+    Ok(match (found.size == file.size, has_same_time) {
         (true, true) => FileMatch::Same,
         (true, false) => FileMatch::ExceptTime,
         (false, _) => FileMatch::Different,
@@ -251,20 +283,17 @@ fn copy_xattr(context: &TimedFs<'_>, from: &File, to: &OpenFile, path: &Path) ->
     Ok(())
 }
 
-/// Deletes the files that the source no longer has.
+/// Deletes the files that the source no longer has. Those that are gone already are no error: the listing may have been
+/// outdated, and the system may have removed an AppleDouble file together with its file.
 pub fn delete(context: &TimedFs<'_>, root: &Folder, differences: &Differences<'_>) -> Result<(), RunError> {
     for (folder, name) in &differences.to_delete {
         let folder = open_path(context, root, folder)?;
-        match owner_name(name.to_bytes()) {
-            None => context.unlink(&folder, name)?,
-            // The system may have renamed or removed an AppleDouble file together with its file since the scan.
-            Some(_) => unlink_leftover(context, &folder, name)?,
-        }
+        unlink_leftover(context, &folder, name)?;
     }
     Ok(())
 }
 
-/// Makes a folder on the target equal to a local tree: scans, copies and deletes.
+/// Makes a folder on the target equal to a local tree: scans, copies, and deletes files with names of a source.
 pub fn copy_tree(context: &TimedFs<'_>, from: &Path, root: &Folder) -> Result<CopyResult, RunError> {
     let tree = LocalTree::read(from)?;
     let differences = scan(context, &tree, root)?;

@@ -1,37 +1,44 @@
 //! The content of the files of a backup that are kept on a target.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::checks::integrity::{KnownContent, SeededFile};
 use crate::corpus::Content;
 use crate::corpus::churn::{SourceFile, SourceTree};
 use longhaul_model::{DamagePattern, Timestamp};
 
-/// A generation of a source, and the time by which a file of it was written.
-pub struct KeptGeneration<'a> {
-    /// Source of the backup.
-    pub source: SourceTree,
-    /// Generation that the destination equals.
-    pub generation: u64,
-    /// Function that returns the time by which the files of a generation were written; `None` if it is not recorded.
-    pub written_by: &'a dyn Fn(u64) -> Option<Timestamp>,
+/// The files of a generation of a source.
+pub struct KeptGeneration {
+    source: SourceTree,
+    /// Files, by number.
+    files: Rc<[SourceFile]>,
 }
 
-impl KeptGeneration<'_> {
-    /// Returns the content of a file by its path in the destination; `None` if the generation has no such file.
-    pub fn known_content(&self, path: &Path) -> Option<Box<dyn KnownContent>> {
-        let source = self.source;
-        let files = source.files_at(self.generation);
-        let file = *files.iter().find(|file| path_of(&source, file) == path)?;
+impl KeptGeneration {
+    /// Derives the files of the generation that a destination equals.
+    pub fn new(source: SourceTree, generation: u64) -> Self {
+        let mut files = source.files_at(generation);
+        files.sort_unstable_by_key(|file| file.number);
+        Self { source, files: files.into() }
+    }
+
+    /// Returns the content of a file by its path in the destination; `None` if the generation has no such file. `written_by`
+    /// returns the time by which the files of a generation were written; `None` if it is not recorded.
+    pub fn known_content(
+        &self,
+        path: &Path,
+        written_by: impl FnOnce(u64) -> Option<Timestamp>,
+    ) -> Option<Box<dyn KnownContent>> {
+        let (source, file, files) = (self.source, self.file(path)?, Rc::clone(&self.files));
         let origins = move || {
             let earlier = (0..file.version).map(move |version| {
                 (Content::new(source.content_seed(version), file.number), DamagePattern::OldVersion)
             });
-            let others = files.clone().into_iter().filter(move |other| other.number != file.number);
-            let others = others.map(move |other| {
-                let name = source.name(other.number, other.renames).to_string_lossy().into_owned();
+            let files = Rc::clone(&files);
+            let others = (0..files.len()).map(move |index| files[index]);
+            let others = others.filter(move |other| other.number != file.number).map(move |other| {
+                let name = SourceTree::name(other.number, other.renames).to_string_lossy().into_owned();
                 (content_of(&source, &other), DamagePattern::OtherFile { name })
             });
             earlier.chain(others)
@@ -39,25 +46,25 @@ impl KeptGeneration<'_> {
         Some(Box::new(SeededFile {
             content: content_of(&source, &file),
             length: file.size,
-            written: (self.written_by)(file.changed_generation),
+            written: written_by(file.changed_generation),
             origins,
         }))
     }
 
+    fn file(&self, path: &Path) -> Option<SourceFile> {
+        let number = SourceTree::parse_path(path)?;
+        let index = self.files.binary_search_by_key(&number, |file| file.number).ok()?;
+        Some(self.files[index]).filter(|file| file.path() == path)
+    }
+
     /// Returns the paths of all files.
-    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let source = self.source;
-        source.files_at(self.generation).into_iter().map(move |file| path_of(&source, &file))
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().map(SourceFile::path)
     }
 }
 
 fn content_of(source: &SourceTree, file: &SourceFile) -> Content {
     Content::new(source.content_seed(file.version), file.number)
-}
-
-fn path_of(source: &SourceTree, file: &SourceFile) -> PathBuf {
-    let names = [source.folder(file.number), source.name(file.number, file.renames)];
-    names.iter().map(|name| OsStr::from_bytes(name.to_bytes())).collect()
 }
 
 #[cfg(test)]
@@ -67,15 +74,17 @@ mod tests {
     #[test]
     fn an_earlier_version_of_an_edited_file_is_recognized() {
         let source = SourceTree { seed: 8, files: 200 };
-        let kept = KeptGeneration { source, generation: 40, written_by: &|_| None };
+        let kept = KeptGeneration::new(source, 40);
         let files = source.files_at(40);
         let file = files.iter().find(|file| file.version > 0 && file.size >= 64).unwrap();
-        let content = kept.known_content(&path_of(&source, file)).unwrap();
+        let content = kept.known_content(&file.path(), |_| None).unwrap();
         let (mut old, mut now) = ([0; 64], [0; 64]);
         Content::new(source.content_seed(file.version - 1), file.number).fill(0, &mut old);
         content.expected(0, &old, &mut now);
         assert_eq!(content_of(&source, file).first_difference(0, &now), None);
         assert_eq!(content.origin(0, &old), Some(DamagePattern::OldVersion));
-        assert_eq!(kept.files().count(), files.len());
+        let renamed = SourceFile { renames: file.renames + 1, ..*file };
+        assert!(kept.known_content(&renamed.path(), |_| None).is_none(), "a name that it does not have yet");
+        assert_eq!(kept.paths().count(), files.len());
     }
 }

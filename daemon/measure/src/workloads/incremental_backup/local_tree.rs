@@ -1,12 +1,13 @@
 //! The source of a backup: the listing of a local tree. It is read with plain system calls that are not recorded.
 
-use std::ffi::{CStr, CString, OsStr};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::corpus::apple_double::owner_name;
+use crate::corpus::names::as_os_str;
 use crate::error::RunError;
 
 /// A file of the local tree.
@@ -19,6 +20,13 @@ pub struct LocalFile {
     pub(super) modified_ns: i64,
     pub(super) mode: u16,
     pub(super) path: PathBuf,
+}
+
+impl LocalFile {
+    /// Returns the modification time in whole seconds since 1970 UTC.
+    pub(super) fn modified_seconds(&self) -> i64 {
+        self.modified_ns.div_euclid(1_000_000_000)
+    }
 }
 
 /// A folder of the local tree with its files. `names` is its path, relative to the root of the tree.
@@ -87,9 +95,4 @@ fn list_local(path: &Path) -> io::Result<LocalListing> {
         }
     }
     Ok(listing)
-}
-
-/// Converts a C string to the name type of the standard library.
-pub(super) fn as_os_str(name: &CStr) -> &OsStr {
-    OsStr::from_bytes(name.to_bytes())
 }

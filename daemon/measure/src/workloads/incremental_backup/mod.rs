@@ -2,8 +2,8 @@
 //!
 //! The workload scans for differences by size and modification time. Each changed file is copied under a
 //! temporary name with its mode and attributes, synced and closed; then its time is set, and it is renamed over
-//! the old file. Files that the source no longer has are deleted. Finally, a sample is read back and compared,
-//! and a scan checks that the destination equals the source.
+//! the old file. Files that the source no longer has are deleted; files that longhaul did not make stay. Finally, a
+//! sample is read back and compared, and a scan checks that the destination equals the source.
 
 mod copy_engine;
 mod kept;
@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::job::Job;
-use super::workload::Workload;
+use super::workload::{ContentLookup, Workload};
 use crate::checks::integrity::{KnownContent, WriteTimes};
 use crate::corpus::apple_double::FACT_NAME;
 use crate::corpus::churn::SourceTree;
+use crate::corpus::names::to_cstring;
 use crate::error::RunError;
 use crate::timed_fs::{Folder, PhaseSpec, TimedFs};
 pub use copy_engine::copy_tree;
@@ -57,15 +58,13 @@ impl Destinations {
         Ok(job.sandbox.manifest_entry(INCREMENTAL_BACKUP.name())?.unwrap_or_default())
     }
 
-    /// Returns what a destination has now; `None` if there is none.
-    fn kept<'a>(
-        &self,
-        files: u64,
-        written_by: &'a dyn Fn(u64) -> Option<Timestamp>,
-    ) -> Option<KeptGeneration<'a>> {
-        let generation = self.sets.get(&files)?.generation;
-        let source = SourceTree { files, ..source_for(Scale::Quick) };
-        Some(KeptGeneration { source, generation, written_by })
+    /// Forgets when the files were written that are now copied again, so that they count as new. On a target that loses times,
+    /// these are all files in each run.
+    fn forget_copied(&mut self, files: u64, differences: &Differences<'_>) {
+        let oldest = differences.oldest_seconds().map(SourceTree::generation_at);
+        if let (Some(times), Some(oldest)) = (self.write_times.get_mut(&files), oldest) {
+            times.forget_from(oldest);
+        }
     }
 
     /// Returns the time by which files of a generation were written; `now` for those after the last recorded one, which
@@ -96,8 +95,18 @@ fn source_for(scale: Scale) -> SourceTree {
     SourceTree { seed: 0x6261_636b, files }
 }
 
-fn destination_name(files: u64) -> CString {
-    CString::new(files.to_string()).expect("digits contain no NUL")
+/// Returns what a destination has whose source has this many files.
+fn kept_generation(files: u64, state: &Destination) -> KeptGeneration {
+    KeptGeneration::new(SourceTree { files, ..source_for(Scale::Quick) }, state.generation)
+}
+
+/// Splits a path in the workload's folder into the number of files in the name of the destination, and the path in the
+/// destination; `None` if no destination has this name.
+fn split_path(path: &Path) -> Option<(u64, &Path)> {
+    let mut parts = path.components();
+    let name = parts.next()?.as_os_str().to_str()?;
+    let files: u64 = name.parse().ok()?;
+    (files.to_string() == name).then_some((files, parts.as_path()))
 }
 
 impl Workload for IncrementalBackup {
@@ -114,32 +123,31 @@ impl Workload for IncrementalBackup {
     }
 
     fn owns(&self, path: &Path) -> bool {
-        let mut parts = path.components();
-        let files = parts.next().and_then(|part| part.as_os_str().to_str()?.parse().ok());
-        let Some(files) = files else { return false };
-        let source = SourceTree { files, ..source_for(Scale::Quick) };
-        source.owns(&copy_engine::final_path(parts.as_path()))
+        let parts = split_path(path);
+        parts.is_some_and(|(_, inside)| SourceTree::owns(&copy_engine::final_path(inside)))
     }
 
-    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
-        let mut parts = path.components();
-        let files = parts.next().and_then(|part| part.as_os_str().to_str()?.parse().ok());
-        let Some(files) = files else { return Ok(None) };
-        let destinations = Destinations::load(job)?;
-        let written_by = |generation| destinations.written_by(files, generation, job.now);
-        let kept = destinations.kept(files, &written_by);
-        Ok(kept.and_then(|kept| kept.known_content(parts.as_path())))
+    fn known_contents(&self, job: &Job<'_>) -> Result<ContentLookup, RunError> {
+        let (destinations, now) = (Destinations::load(job)?, job.now);
+        let sets = destinations.sets.iter();
+        let kept: BTreeMap<u64, KeptGeneration> =
+            sets.map(|(files, state)| (*files, kept_generation(*files, state))).collect();
+        let lookup = move |path: &Path| -> Option<Box<dyn KnownContent>> {
+            let (files, inside) = split_path(path)?;
+            let written_by = |generation| destinations.written_by(files, generation, now);
+            kept.get(&files)?.known_content(inside, written_by)
+        };
+        Ok(Box::new(lookup))
     }
 
     fn kept_files(&self, job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
         let destinations = Destinations::load(job)?;
         let finished = destinations.sets.iter().filter(|(_, state)| !state.unfinished);
-        let files = finished.filter_map(|(files, _)| {
+        let files = finished.flat_map(|(files, state)| {
             let home = PathBuf::from(files.to_string());
-            let kept = destinations.kept(*files, &|_| None)?;
-            Some(kept.files().map(|path| home.join(path)).collect::<Vec<_>>())
+            kept_generation(*files, state).paths().map(|path| home.join(path)).collect::<Vec<_>>()
         });
-        Ok(files.flatten().collect())
+        Ok(files.collect())
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
@@ -154,7 +162,7 @@ impl Workload for IncrementalBackup {
             let generation = state.generation;
             job.sandbox.record_entry(self.name(), &destinations, &job.untimed())?;
             source::apply_generation(&source, generation, &local, job.settings.reserve)?;
-            update_destination(job, &source, &local)?;
+            update_destination(job, &source, &local, &mut destinations)?;
             destinations.write_times.entry(source.files).or_default().record(generation, job.now);
         }
         let state = destinations.sets.entry(source.files).or_default();
@@ -165,8 +173,8 @@ impl Workload for IncrementalBackup {
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
         let source = source_for(job.scale);
-        run_backup(job, &source)?;
         let mut destinations = Destinations::load(job)?;
+        run_backup(job, &source, &mut destinations)?;
         let state = destinations.sets.entry(source.files).or_default();
         state.unfinished = false;
         let generation = state.generation;
@@ -181,15 +189,21 @@ fn local_path(job: &Job<'_>, source: &SourceTree) -> PathBuf {
 
 fn destination_folder(context: &TimedFs<'_>, job: &Job<'_>, source: &SourceTree) -> Result<Folder, RunError> {
     let home = context.create_and_open_folder(&job.sandbox.folder()?, c"incremental-backup")?;
-    context.create_and_open_folder(&home, &destination_name(source.files))
+    context.create_and_open_folder(&home, &to_cstring(source.files.to_string()))
 }
 
 /// Makes the destination equal to the source, untimed. Needed before the first run and after an interrupted run.
-fn update_destination(job: &Job<'_>, source: &SourceTree, local: &Path) -> Result<(), RunError> {
+fn update_destination(
+    job: &Job<'_>,
+    source: &SourceTree,
+    local: &Path,
+    destinations: &mut Destinations,
+) -> Result<(), RunError> {
     let context = job.untimed();
     let root = destination_folder(&context, job, source)?;
     let tree = LocalTree::read(local)?;
     let differences = scan(&context, &tree, &root)?;
+    destinations.forget_copied(source.files, &differences);
     job.require_space(differences.bytes_to_copy())?;
     let mut progress = Progress {
         item: "first backup".to_owned(),
@@ -208,7 +222,7 @@ fn update_destination(job: &Job<'_>, source: &SourceTree, local: &Path) -> Resul
 }
 
 /// Runs the timed backup: scan, copy, delete and verify phases, and the final check.
-fn run_backup(job: &Job<'_>, source: &SourceTree) -> Result<(), RunError> {
+fn run_backup(job: &Job<'_>, source: &SourceTree, destinations: &mut Destinations) -> Result<(), RunError> {
     let session = job.session;
     let root = destination_folder(&job.untimed(), job, source)?;
     let tree = LocalTree::read(&local_path(job, source))?;
@@ -222,18 +236,23 @@ fn run_backup(job: &Job<'_>, source: &SourceTree) -> Result<(), RunError> {
             Figure::new("files", Unit::PerSecond, tree.files() as f64 / seconds),
         ])
     })?;
+    destinations.forget_copied(source.files, &differences);
     session.add_fact("changed-files", differences.files_to_copy().to_string());
     session.add_fact("changed-bytes", differences.bytes_to_copy().to_string());
     session.add_fact("deleted-files", differences.files_to_delete().to_string());
     if differences.apple_double_files > 0 {
         session.add_fact(FACT_NAME, differences.apple_double_files.to_string());
     }
+    if differences.unexpected_files > 0 {
+        session.add_fact("unexpected-files", differences.unexpected_files.to_string());
+    }
     session.phase(PhaseSpec::uncached("copy"), |context| copy_phase(context, job, &root, &differences))?;
     session.phase(PhaseSpec::uncached("delete"), |context| {
         copy_engine::delete(context, &root, &differences)?;
         Ok(vec![Figure::new("delete", Unit::Seconds, context.elapsed())])
     })?;
-    let sample = Sample::new(job, source, differences.sample(&tree, job.seed, VERIFIED_FILES))?;
+    let written_by = |generation| destinations.written_by(source.files, generation, job.now);
+    let sample = Sample::new(differences.sample(&tree, job.seed, VERIFIED_FILES), job.now, written_by);
     let cold_by = evict_all(&job.untimed(), &root, &sample.files);
     session.phase(PhaseSpec::cold("verify", cold_by), |context| verify(context, job, &root, &sample))?;
     let times = require_equal(&job.untimed(), &tree, &root)?;
@@ -278,18 +297,18 @@ struct Sample<'tree> {
 }
 
 impl<'tree> Sample<'tree> {
+    /// `written_by` returns the time by which the files of a generation were written.
     fn new(
-        job: &Job<'_>,
-        source: &SourceTree,
         files: Vec<(&'tree [CString], &'tree LocalFile)>,
-    ) -> Result<Self, RunError> {
-        let destinations = Destinations::load(job)?;
+        now: Timestamp,
+        written_by: impl Fn(u64) -> Option<Timestamp>,
+    ) -> Self {
         let age = |file: &LocalFile| {
-            let generation = SourceTree::generation_at(file.modified_ns.div_euclid(1_000_000_000));
-            DataAge::between(destinations.written_by(source.files, generation, job.now), job.now)
+            let generation = SourceTree::generation_at(file.modified_seconds());
+            DataAge::between(written_by(generation), now)
         };
         let ages = files.iter().map(|(_, file)| age(file)).collect();
-        Ok(Self { files, ages })
+        Self { files, ages }
     }
 }
 
@@ -348,79 +367,4 @@ fn only_times_differ(context: &TimedFs<'_>, tree: &LocalTree, root: &Folder) -> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::recorder::Recorder;
-    use crate::timed_fs::StopSwitch;
-
-    /// Copies a small source and passes the handle, the source and the destination to `check`.
-    fn with_copy(check: impl FnOnce(&TimedFs<'_>, &LocalTree, &Folder)) {
-        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        std::fs::create_dir(from.path().join("folder")).unwrap();
-        std::fs::write(from.path().join("folder/letter"), "dear").unwrap();
-        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let context = TimedFs::new(&recorder, 0, &stop);
-        let root = context.open_folder_path(to.path()).unwrap();
-        let tree = LocalTree::read(from.path()).unwrap();
-        copy_engine::copy(&context, &root, scan(&context, &tree, &root).unwrap().batches()).unwrap();
-        check(&context, &tree, &root);
-    }
-
-    #[test]
-    fn a_copy_keeps_the_modification_time() {
-        with_copy(|context, tree, root| {
-            assert_eq!(require_equal(context, tree, root).unwrap(), "kept");
-            assert_eq!(scan(context, tree, root).unwrap().files_to_copy(), 0);
-        });
-    }
-
-    #[test]
-    fn a_lost_modification_time_is_no_damage() {
-        with_copy(|context, tree, root| {
-            let copy = root.path().join("folder/letter");
-            std::fs::File::open(&copy).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-            assert_eq!(require_equal(context, tree, root).unwrap(), "lost");
-            assert_eq!(scan(context, tree, root).unwrap().files_to_copy(), 1);
-        });
-    }
-
-    #[test]
-    fn only_orphaned_apple_double_files_are_deleted() {
-        with_copy(|context, tree, root| {
-            std::fs::write(root.path().join("folder/._letter"), "attributes").unwrap();
-            std::fs::write(root.path().join("._folder"), "attributes").unwrap();
-            let left = scan(context, tree, root).unwrap();
-            assert_eq!(
-                (
-                    left.files_to_copy(),
-                    left.files_to_delete(),
-                    left.apple_double_files,
-                    left.first_mismatch()
-                ),
-                (0, 0, 2, None)
-            );
-            std::fs::write(root.path().join("folder/._note"), "attributes").unwrap();
-            let left = scan(context, tree, root).unwrap();
-            assert_eq!((left.files_to_delete(), left.first_mismatch()), (1, None));
-            copy_engine::delete(context, root, &left).unwrap();
-            copy_engine::delete(context, root, &left).unwrap();
-            assert_eq!(require_equal(context, tree, root).unwrap(), "kept");
-            assert!(root.path().join("folder/._letter").exists());
-        });
-    }
-
-    #[test]
-    fn missing_extra_and_resized_copies_are_damage() {
-        let damages: [fn(&Path); 3] = [
-            |root| std::fs::remove_file(root.join("folder/letter")).unwrap(),
-            |root| std::fs::write(root.join("folder/stray"), "x").unwrap(),
-            |root| std::fs::write(root.join("folder/letter"), "longer than it was").unwrap(),
-        ];
-        for damage in damages {
-            with_copy(|context, tree, root| {
-                damage(root.path());
-                assert!(matches!(require_equal(context, tree, root), Err(RunError::Damaged { .. })));
-            });
-        }
-    }
-}
+mod tests;

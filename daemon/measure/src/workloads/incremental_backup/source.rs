@@ -27,7 +27,7 @@ pub fn apply_generation(
 ) -> Result<(), RunError> {
     fs::create_dir_all(root).map_err(RunError::local("mkdir", root))?;
     let mut wanted: BTreeMap<PathBuf, SourceFile> =
-        source.files_at(generation).into_iter().map(|file| (path_of(source, &file), file)).collect();
+        source.files_at(generation).into_iter().map(|file| (file.path(), file)).collect();
     for path in files_below(root).map_err(RunError::local("readdir", root))? {
         let relative = path.strip_prefix(root).unwrap_or(&path).to_owned();
         let is_current = wanted.get(&relative).is_some_and(|file| is_current(&path, file));
@@ -53,11 +53,6 @@ fn require_space(root: &Path, bytes: u64, reserve: FreeSpaceReserve) -> Result<(
     let reason = reserve.refusal(bytes, space.free_bytes, space.total_bytes);
     let full = |reason: String| io::Error::new(io::ErrorKind::StorageFull, reason);
     reason.map_or(Ok(()), |reason| Err(RunError::local("write", root)(full(reason))))
-}
-
-fn path_of(source: &SourceTree, file: &SourceFile) -> PathBuf {
-    let part = |name: &std::ffi::CStr| std::ffi::OsStr::from_bytes(name.to_bytes()).to_owned();
-    Path::new(&part(&source.folder(file.number))).join(part(&source.name(file.number, file.renames)))
 }
 
 /// Returns the paths of all files in the subfolders of a source.

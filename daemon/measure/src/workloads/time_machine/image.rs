@@ -5,8 +5,10 @@ use std::ffi::{CStr, CString};
 
 use serde::{Deserialize, Serialize};
 
+use super::speed_test::{self, SpeedTest};
 use crate::checks::integrity::WriteTimes;
 use crate::corpus::bands::{BLOCK_BYTES, Block, band_name};
+use crate::corpus::names::to_cstring;
 use crate::error::RunError;
 use crate::platform::ListingFields;
 use crate::timed_fs::{Folder, TimedFs};
@@ -53,6 +55,11 @@ impl ImagePlan {
         format!("{}-{}", self.band_bytes, self.bands)
     }
 
+    /// Returns the number of bytes that a run needs besides the image. The speed test removes its files before the burst.
+    fn run_bytes(&self) -> u64 {
+        speed_test::BYTES.max(self.new_bands * self.band_bytes)
+    }
+
     /// Returns the number of blocks in a band.
     pub fn blocks(&self) -> u64 {
         self.band_bytes / BLOCK_BYTES as u64
@@ -76,6 +83,9 @@ pub struct ImageState {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ImageManifest {
     sets: BTreeMap<String, ImageState>,
+    /// True while a run is in progress and after it was interrupted: files of its speed test may be left.
+    #[serde(default)]
+    pub speed_files_left: bool,
     /// Times at which the bursts of each image were written.
     #[serde(default)]
     write_times: BTreeMap<String, WriteTimes>,
@@ -97,20 +107,18 @@ impl ImageManifest {
         self.sets.iter().map(|(name, image)| (name.as_str(), *image))
     }
 
-    /// Records that a burst is written now.
+    /// Records that a burst is written now. Bands that are made again have the last burst, so an earlier time of it no longer
+    /// holds.
     pub fn record_burst(&mut self, plan: &ImagePlan, burst: u64, now: Timestamp) {
-        self.write_times.entry(plan.name()).or_default().record(burst, now);
+        let times = self.write_times.entry(plan.name()).or_default();
+        times.forget_from(burst);
+        times.record(burst, now);
     }
 
     /// Returns the time by which a burst was written; `now` for those after the last recorded one, which were written less
     /// than a day ago. `None` if nothing was recorded yet.
     pub fn written_by(&self, plan: &ImagePlan, burst: u64, now: Timestamp) -> Option<Timestamp> {
         self.write_times.get(&plan.name()).map(|times| times.written_by(burst).unwrap_or(now))
-    }
-
-    /// Returns whether some run was interrupted, so that its files may still exist.
-    pub fn is_unfinished(&self) -> bool {
-        self.sets.values().any(|image| image.unfinished)
     }
 
     /// Stores the state of an image in the manifest.
@@ -144,10 +152,6 @@ pub fn band_file_name(band: u64) -> CString {
     to_cstring(band_name(band))
 }
 
-fn to_cstring(name: String) -> CString {
-    CString::new(name).expect("generated names contain no NUL")
-}
-
 /// Returns whether `image` is the name of an image folder and `path` a file that an image has.
 pub fn owns(image: &str, path: &str) -> bool {
     let is_image = plan_of_name(image).is_some();
@@ -169,21 +173,25 @@ pub fn band_number(name: &str) -> Option<u64> {
     u64::from_str_radix(name, 16).ok().filter(|band| band_name(*band) == name)
 }
 
-/// Creates the image if it is missing, and recreates it if a burst was interrupted.
+/// Creates the image if it is missing, and recreates it if a burst was interrupted. Removes what an interrupted speed test left.
 pub fn prepare(job: &Job<'_>) -> Result<(), RunError> {
     let plan = plan(job);
     let mut images = ImageManifest::load(job)?;
     let image = images.get(&plan);
+    if images.speed_files_left || image.unfinished {
+        SpeedTest::open(job)?.remove(&job.untimed())?;
+        images.speed_files_left = false;
+    }
     if image.next > image.first && !image.unfinished {
-        job.require_space(plan.new_bands * plan.band_bytes)?;
-        return recreate_linked_bands(job, &mut images, image);
+        job.require_space(plan.run_bytes())?;
+        return recreate_unusable_bands(job, &mut images, image);
     }
     // Stored before any band is removed, so that an interrupted preparation is not mistaken for a complete image.
     images.store(job, &plan, ImageState { unfinished: true, ..image })?;
     let context = job.untimed();
     let folders = ImageFolders::open(job, &plan)?;
     remove_bands(&context, &folders)?;
-    job.require_space((plan.bands + plan.new_bands) * plan.band_bytes)?;
+    job.require_space(plan.bands * plan.band_bytes + plan.run_bytes())?;
     let mut progress = Progress {
         item: "image of time-machine".to_owned(),
         files: 0,
@@ -201,41 +209,51 @@ pub fn prepare(job: &Job<'_>) -> Result<(), RunError> {
     images.store(job, &plan, ImageState { first: 0, next: plan.bands, burst: image.burst, unfinished: false })
 }
 
-/// Recreates bands that must not be written in place, and stores their number as a fact of the run.
+/// Recreates bands that are missing or must not be written in place, and stores their number as a fact of the run.
 ///
 /// A band with a second hard link may belong to a user's backup. If link counts are not reliable on the target,
 /// all bands are recreated.
-fn recreate_linked_bands(
+fn recreate_unusable_bands(
     job: &Job<'_>,
     images: &mut ImageManifest,
     image: ImageState,
 ) -> Result<(), RunError> {
     let (plan, context) = (plan(job), job.untimed());
     let folders = ImageFolders::open(job, &plan)?;
-    let (bands, reason) = match context.has_reliable_link_counts(&job.sandbox.folder()?)? {
+    let is_reliable = context.has_reliable_link_counts(&job.sandbox.folder()?)?;
+    let (bands, reason) = match is_reliable {
         false => ((image.first..image.next).collect(), "link counts are not reliable here".to_owned()),
-        true => linked_bands(&context, &folders, image)?,
+        true => unusable_bands(&context, &folders, image)?,
     };
     if bands.is_empty() {
         return Ok(());
+    }
+    if is_reliable {
+        // Removing a band that is missing or has another name frees no space.
+        job.require_space(bands.len() as u64 * plan.band_bytes + plan.run_bytes())?;
     }
     images.store(job, &plan, ImageState { unfinished: true, ..image })?;
     for band in &bands {
         write_band(&context, &folders, &plan, Block { band: *band, index: 0, burst: image.burst })?;
     }
     job.session.add_fact("recreated-bands", format!("{} bands ({reason})", bands.len()));
+    images.record_burst(&plan, image.burst, job.now);
     images.store(job, &plan, image)
 }
 
-/// Returns the bands that must not be written in place, and the reason for the first of them.
-fn linked_bands(
+/// Returns the bands that are missing or must not be written in place, and the reason for the first of them.
+fn unusable_bands(
     context: &TimedFs<'_>,
     folders: &ImageFolders,
     image: ImageState,
 ) -> Result<(Vec<u64>, String), RunError> {
     let (mut bands, mut first_reason) = (vec![], None);
     for band in image.first..image.next {
-        if let Some(reason) = context.in_place_refusal(&folders.bands, &band_file_name(band))? {
+        let reason = match context.in_place_refusal(&folders.bands, &band_file_name(band)) {
+            Err(error) if error.is_not_found() => Some("it is missing".to_owned()),
+            other => other?,
+        };
+        if let Some(reason) = reason {
             bands.push(band);
             first_reason.get_or_insert(reason);
         }

@@ -15,7 +15,7 @@ mod speed_test;
 use std::path::{Path, PathBuf};
 
 use super::job::Job;
-use super::workload::Workload;
+use super::workload::{ContentLookup, Workload};
 use crate::checks::integrity::KnownContent;
 use crate::error::RunError;
 use crate::platform::IoPolicy;
@@ -24,6 +24,7 @@ use burst::Burst;
 use image::{ImageManifest, ImageState};
 use kept::KnownBand;
 use longhaul_model::{DataAge, TIME_MACHINE, TIME_MACHINE_THROTTLED, Task, WaitMetric};
+use speed_test::SpeedTest;
 
 /// The Time Machine workload at one of two I/O policies.
 pub struct TimeMachine {
@@ -68,16 +69,16 @@ impl Workload for TimeMachine {
         }
     }
 
-    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
-        let place = path.to_str().and_then(|path| path.split_once("/bands/"));
-        let Some((name, band)) = place else { return Ok(None) };
-        let (Some(plan), Some(band)) = (image::plan_of_name(name), image::band_number(band)) else {
-            return Ok(None);
+    fn known_contents(&self, job: &Job<'_>) -> Result<ContentLookup, RunError> {
+        let (images, now) = (ImageManifest::load(job)?, job.now);
+        let lookup = move |path: &Path| -> Option<Box<dyn KnownContent>> {
+            let (name, band) = path.to_str()?.split_once("/bands/")?;
+            let (plan, band) = (image::plan_of_name(name)?, image::band_number(band)?);
+            let image = images.get(&plan);
+            let written = images.written_by(&plan, image.burst, now);
+            Some(Box::new(KnownBand { band, plan, image, written }))
         };
-        let images = ImageManifest::load(job)?;
-        let image = images.get(&plan);
-        let written = images.written_by(&plan, image.burst, job.now);
-        Ok(Some(Box::new(KnownBand { band, plan, image, written })))
+        Ok(Box::new(lookup))
     }
 
     fn kept_files(&self, job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
@@ -99,19 +100,19 @@ impl Workload for TimeMachine {
         let mut images = ImageManifest::load(job)?;
         let plan = image::plan(job);
         let mut state = images.get(&plan);
-        let interrupted = images.is_unfinished();
+        // Before the image counts as unfinished, because a refusal must not cost a new image.
+        job.require_space(speed_test::BYTES)?;
+        let speed = SpeedTest::open(job)?;
         state.unfinished = true;
         state.burst += 1;
+        images.speed_files_left = true;
         images.store(job, &plan, state)?;
-        let speed = speed_test::SpeedTest::open(job)?;
-        if interrupted {
-            speed.remove(&job.untimed())?;
-        }
         let result = speed.run_phases(job.session);
-        speed.remove(&job.untimed())?;
-        result?;
+        let removed = speed.remove(&job.untimed());
+        result.and(removed)?;
         self.run_burst(job, &images, &mut state)?;
         state.unfinished = false;
+        images.speed_files_left = false;
         images.record_burst(&plan, state.burst, job.now);
         images.store(job, &plan, state)
     }

@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString};
 
 use crate::corpus::Content;
+use crate::corpus::names::to_cstring;
 use crate::error::RunError;
 use crate::timed_fs::{Buffer, Folder, PhaseSpec, Session, TimedFs};
 use crate::workloads::{Job, create_or_replace, unlink_leftover};
@@ -13,6 +14,9 @@ use longhaul_model::{Figure, Unit};
 
 /// The name of the speed test's folder.
 pub const FOLDER: &str = "speed";
+
+/// Size of all files of the speed test in bytes.
+pub const BYTES: u64 = LARGE_BYTES + SMALL_FILES * SMALL_BYTES as u64;
 
 const LARGE_BYTES: u64 = 50_000_000;
 const LARGE_NAME: &CStr = c"large";
@@ -32,23 +36,23 @@ pub fn owns(name: &str) -> bool {
 }
 
 fn small_name(number: u64) -> CString {
-    CString::new(format!("small-{number:03}")).expect("digits contain no NUL")
+    to_cstring(format!("small-{number:03}"))
 }
 
 /// The speed test on one target.
 pub struct SpeedTest {
     folder: Folder,
-    /// Seed for the content. It differs from round to round, so that no server has stored the same content before.
+    /// Seed for the content. It differs from round to round, but not between the targets of a round: a NAS that deduplicates may
+    /// have the same content already from the target before.
     seed: u64,
 }
 
 impl SpeedTest {
-    /// Checks the free space and creates the folder of the speed test.
+    /// Opens the folder of the speed test; creates a missing folder.
     pub fn open(job: &Job<'_>) -> Result<Self, RunError> {
-        job.require_space(LARGE_BYTES + SMALL_FILES * SMALL_BYTES as u64)?;
         let context = job.untimed();
         let home = context.create_and_open_folder(&job.sandbox.folder()?, c"time-machine")?;
-        let name = CString::new(FOLDER).expect("the name contains no NUL");
+        let name = to_cstring(FOLDER.to_owned());
         Ok(Self { folder: context.create_and_open_folder(&home, &name)?, seed: SEED ^ job.seed })
     }
 
