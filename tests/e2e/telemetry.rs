@@ -236,6 +236,18 @@ fn rejected_round_is_counted_and_the_others_are_sent() {
 }
 
 #[test]
+fn rejected_current_state_is_told_in_the_status() {
+    let collector = Collector::start();
+    collector.reply_with([Reply::Respond(400, "Content-Type: text/plain\r\n", b"a label is bad")]);
+    // Nothing is stored, so that the current state is the only message.
+    let export = Export::new(0, &with(&variables_for(&collector), &[]));
+    machine::wait_until("the rejection", || {
+        let rejection = export.status(Signal::Metrics).last_rejection;
+        rejection.as_deref() == Some("current state: 400: a label is bad")
+    });
+}
+
+#[test]
 fn unreachable_collector_loses_nothing() {
     let export = Export::new(1, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://no-such-host.invalid:4318")]);
     let fails = |why: &str| {

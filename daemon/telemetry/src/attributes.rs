@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use longhaul_model::{Protocol, Run};
+use longhaul_model::{Phase, Protocol, Run};
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
 
@@ -55,6 +55,11 @@ pub fn run_labels(run: &Run) -> Labels {
     labels.insert("longhaul.workload".into(), run.workload.clone());
     labels.insert("longhaul.scale".into(), run.scale.name().to_owned());
     labels
+}
+
+/// Adds up a value over the phases of a run.
+pub fn sum_over_phases(run: &Run, value: fn(&Phase) -> u64) -> u64 {
+    run.phases.iter().map(value).fold(0, u64::saturating_add)
 }
 
 /// Returns the attributes of the resource, which identify this longhaul installation. Attributes in `added`

@@ -142,9 +142,10 @@ impl EnvironmentVariables {
         parse_milliseconds(self.otlp_variable(signal, "TIMEOUT"))
     }
 
-    /// Returns the path of the file with trusted certificates for a signal. `None`: not set.
-    pub fn certificate(&self, signal: &str) -> Option<&str> {
-        self.otlp_variable(signal, "CERTIFICATE").map(|variable| variable.value)
+    /// Returns the path of the file with trusted certificates for a signal: name of the variable, and value. `None`: not
+    /// set.
+    pub fn certificate(&self, signal: &str) -> Option<(String, &str)> {
+        self.otlp_variable(signal, "CERTIFICATE").map(|variable| (variable.name, variable.value))
     }
 
     /// Returns the interval at which the current state is sent. `None`: not set.

@@ -119,6 +119,8 @@ struct SignalPipeline {
     retry: RetryState,
     outbox: OutboxStatus,
     next_try: Option<Timestamp>,
+    /// Reason why the collector rejected the latest current state. `None`: it did not.
+    state_rejection: Option<String>,
 }
 
 struct ExporterThread {
@@ -196,6 +198,7 @@ impl ExporterThread {
                 retry: RetryState::default(),
                 outbox: reader.outbox_status(signal).map_err(text)?,
                 next_try: None,
+                state_rejection: None,
             });
         }
         let Some(endpoints) = &settings.diagnostics else { return Ok(()) };
@@ -268,7 +271,8 @@ impl ExporterThread {
         let now = CurrentState { at, signals, checks: checks.unwrap_or_default(), ..view.state.clone() };
         let response = pipeline.sender.send(&pipeline.batch_builder.current_state_message(&now));
         // The response also shows whether the collector is reachable. The message itself is not retried.
-        pipeline.retry.on_health_check(&response, platform::monotonic_ns(), jitter);
+        let disposition = pipeline.retry.on_health_check(&response, platform::monotonic_ns(), jitter);
+        pipeline.note_state_delivery(disposition);
         pipeline.update_next_try();
     }
 
@@ -320,6 +324,19 @@ impl SignalPipeline {
         Ok(self.outbox.pending > 0 && (is_final || self.next_try.is_none()))
     }
 
+    /// Keeps the reason why the current state was rejected, and logs the first of several rejections.
+    fn note_state_delivery(&mut self, disposition: Disposition) {
+        let rejection = match disposition {
+            Disposition::Retry => return,
+            Disposition::Final(DeliveryStatus::Rejected(reason)) => Some(reason),
+            Disposition::Final(DeliveryStatus::Sent | DeliveryStatus::Expired) => None,
+        };
+        if let (Some(reason), None) = (&rejection, &self.state_rejection) {
+            tracing::warn!(reason, "the collector rejected the current state");
+        }
+        self.state_rejection = rejection;
+    }
+
     fn update_next_try(&mut self) {
         let wait = self.retry.time_until_due(platform::monotonic_ns());
         self.next_try = (!wait.is_zero()).then(|| platform::wall_clock() + wait);
@@ -327,7 +344,11 @@ impl SignalPipeline {
 
     fn status(&self) -> SignalStatus {
         let stored = &self.outbox;
-        let rejection = stored.last_rejection.as_ref();
+        let of_state = self.state_rejection.as_ref().map(|reason| format!("current state: {reason}"));
+        let of_item = stored
+            .last_rejection
+            .as_ref()
+            .map(|rejection| format!("{}: {}", item_label(self.signal, rejection.item), rejection.reason));
         SignalStatus {
             name: self.signal.name().to_owned(),
             endpoint: self.sender.display_url(),
@@ -336,9 +357,7 @@ impl SignalPipeline {
             rejected: stored.rejected,
             expired: stored.expired,
             last_sent_us: stored.last_sent,
-            last_rejection: rejection.map(|rejection| {
-                format!("{}: {}", item_label(self.signal, rejection.item), rejection.reason)
-            }),
+            last_rejection: of_state.or(of_item),
             last_failure: self.retry.failure_reason().map(ToOwned::to_owned),
             next_try_us: self.next_try,
         }

@@ -83,7 +83,7 @@ instruments! {
     "longhaul.share.requests", "{request}", Counter, Step(observations::requests), "Requests sent to the server.";
     "longhaul.share.retransmits", "{retransmission}", Counter, Step(observations::retransmits), "Retransmitted requests or TCP segments.";
     "longhaul.share.reconnects", "{connection}", Counter, Step(observations::reconnects), "Reconnects to the server.";
-    "longhaul.share.tcp.rtt", "us", Gauge, Step(observations::tcp_round_trip), "Smoothed TCP round-trip time to the server, the maximum over the connections.";
+    "longhaul.share.tcp.rtt", "us", Gauge, Step(observations::tcp_round_trip), "Smoothed TCP round-trip time of the fastest connection to the server, the maximum over the readings in the sampled step.";
     "longhaul.stalls", "{stall}", Counter, Step(observations::stalls), "Stalls that started: periods in which an operation waited for more than a second or failed.";
     "longhaul.stall.duration", "us", Histogram, Step(observations::stall_time), "Duration of stalls that have ended.";
     "system.cpu.utilization", "1", Gauge, Step(observations::cpu_utilization), "CPU utilization over all processors, from 0 to 1.";

@@ -24,7 +24,7 @@ const BUCKETS_PER_POWER: i32 = 64;
 /// Returns the totals and the current state as OpenMetrics text.
 pub fn text(totals: &Totals, now: &CurrentState) -> String {
     let observed = current_state_points(now);
-    let series = totals.series();
+    let series = totals.series().filter(|(index, labels, _)| is_current(&INSTRUMENTS[*index], labels, now));
     let live = observed.iter().map(|(index, point)| (*index, &point.labels, &point.value));
     let mut all: Vec<(usize, &Labels, &Value)> = series.chain(live).collect();
     all.sort_by_key(|(index, ..)| *index);
@@ -38,6 +38,13 @@ pub fn text(totals: &Totals, now: &CurrentState) -> String {
     }
     out.push_str("# EOF\n");
     out
+}
+
+/// Returns whether a series still tells something. A gauge of a target that is no longer configured would keep its last value
+/// for ever.
+fn is_current(instrument: &Instrument, labels: &Labels, now: &CurrentState) -> bool {
+    let is_configured = |name: &String| now.targets.iter().any(|target| target.name.as_str() == name);
+    instrument.kind != Kind::Gauge || labels.get("longhaul.target").is_none_or(is_configured)
 }
 
 /// Returns the name under which Prometheus stores an instrument that it receives over OTLP, so that a query
@@ -119,6 +126,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::current_state::CurrentTarget;
     use crate::item::Item;
     use crate::metrics::Temporality;
     use crate::tests::samples;
@@ -147,6 +155,23 @@ mod tests {
             let (_, value) = line.rsplit_once(' ').unwrap();
             assert!(value.parse::<f64>().is_ok(), "{line}");
         }
+    }
+
+    #[test]
+    fn gauges_of_a_removed_target_are_left_out() {
+        let mut totals = Totals::new(Period::All);
+        Item::Round(Box::new(samples::round(1))).points(Temporality::Cumulative, &mut totals);
+        let target = CurrentTarget {
+            name: "smb".parse().unwrap(),
+            stuck_seconds: 0.0,
+            bytes_used: 0,
+            bytes_allowed: None,
+        };
+        let configured = text(&totals, &CurrentState { targets: vec![target], ..CurrentState::default() });
+        let removed = text(&totals, &CurrentState::default());
+        let gauge = "\nlonghaul_target_available{longhaul_target=\"smb\"} ";
+        assert!(configured.contains(gauge) && !removed.contains(gauge), "{removed}");
+        assert!(removed.contains("\nlonghaul_runs_total{"), "counters never go back: {removed}");
     }
 
     #[test]

@@ -54,11 +54,12 @@ impl RetryState {
     }
 
     /// Updates the state after a message that contains no item, which shows only whether the collector is
-    /// reachable.
-    pub fn on_health_check(&mut self, result: &ExportResult, now_ns: u64, jitter: f64) {
+    /// reachable. Returns what would happen to an item.
+    pub fn on_health_check(&mut self, result: &ExportResult, now_ns: u64, jitter: f64) -> Disposition {
         let was_one_by_one = self.is_one_by_one;
-        let _ = self.on_response(result, 1, now_ns, jitter);
+        let disposition = self.on_response(result, 1, now_ns, jitter);
         self.is_one_by_one = was_one_by_one;
+        disposition
     }
 
     /// Updates the state after a batch of `items` items was sent, and returns what happens to them. `jitter` is

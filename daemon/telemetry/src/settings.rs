@@ -132,12 +132,12 @@ pub enum SettingsError {
     #[error("{0} is invalid: {1}")]
     Endpoint(String, EndpointError),
     /// A file could not be read.
-    #[error("cannot read {}: {source}. Check `{key}` in the configuration", path.display())]
+    #[error("cannot read {}: {source}. Check {setting}", path.display())]
     UnreadableFile {
         /// Path of the file.
         path: PathBuf,
-        /// Configuration key that sets the path.
-        key: &'static str,
+        /// Setting that contains the path.
+        setting: String,
         /// Error of the operating system.
         source: std::io::Error,
     },
@@ -250,22 +250,21 @@ impl SettingsResolver<'_> {
     }
 
     fn certificates(&self, signal: &str) -> Result<Option<Vec<u8>>, SettingsError> {
-        let named = self.environment.certificate(signal).map(PathBuf::from);
-        let path = named.or_else(|| self.config.certificate.clone());
-        path.map(|path| {
-            private_files::read(&path, MAX_BYTES).map_err(|source| SettingsError::UnreadableFile {
-                path,
-                key: "certificate",
-                source,
-            })
-        })
-        .transpose()
+        let (setting, path) = match (self.environment.certificate(signal), &self.config.certificate) {
+            (Some((name, path)), _) => (format!("the variable {name}"), PathBuf::from(path)),
+            (None, Some(path)) => ("`certificate` in the configuration".to_owned(), path.clone()),
+            (None, None) => return Ok(None),
+        };
+        match private_files::read(&path, MAX_BYTES) {
+            Ok(certificates) => Ok(Some(certificates)),
+            Err(source) => Err(SettingsError::UnreadableFile { path, setting, source }),
+        }
     }
 }
 
 fn read_headers_file(path: &Path) -> Result<Headers, SettingsError> {
-    let unreadable =
-        |source| SettingsError::UnreadableFile { path: path.to_owned(), key: "headers-file", source };
+    let setting = "`headers-file` in the configuration".to_owned();
+    let unreadable = |source| SettingsError::UnreadableFile { path: path.to_owned(), setting, source };
     let text = private_files::read_secret(path).map_err(unreadable)?;
     Headers::from_file(&text).map_err(|source| SettingsError::Headers { path: path.to_owned(), source })
 }
@@ -322,6 +321,18 @@ mod tests {
         let settings = ExportSettings::resolve(&configured, &variables).unwrap().unwrap();
         assert_eq!(settings.traces.unwrap().url, "http://a:4317");
         assert_eq!(settings.metrics.unwrap().url, "http://a:4317/v1/metrics");
+    }
+
+    #[test]
+    fn unreadable_certificate_is_reported_with_its_setting() {
+        let configured = TelemetryConfig { certificate: Some("/nonexistent/a".into()), ..at("http://a") };
+        let error = |variables: &EnvironmentVariables| {
+            ExportSettings::resolve(&configured, variables).unwrap_err().to_string()
+        };
+        let key = error(&EnvironmentVariables::default());
+        assert!(key.ends_with("Check `certificate` in the configuration"), "{key}");
+        let variable = error(&environment(&[("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nonexistent/b")]));
+        assert!(variable.ends_with("Check the variable OTEL_EXPORTER_OTLP_CERTIFICATE"), "{variable}");
     }
 
     #[test]

@@ -210,7 +210,7 @@ fn run_span(id: &RoundTrace, stored: &StoredRun) -> SpanData {
 
 fn run_attributes(stored: &StoredRun) -> Vec<KeyValue> {
     let run = &stored.run;
-    let sum = |part: fn(&Phase) -> u64| run.phases.iter().map(part).fold(0, u64::saturating_add);
+    let sum = |value: fn(&Phase) -> u64| attributes::sum_over_phases(run, value);
     let mut found = attributes::from_labels(&attributes::run_labels(run));
     found.extend([
         KeyValue::new("longhaul.run.id", stored.trace_id.clone()),

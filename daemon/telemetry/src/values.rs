@@ -25,15 +25,6 @@ impl Value {
             (mine, theirs) => *mine = theirs.clone(),
         }
     }
-
-    /// Returns the number of recorded values: the count of a counter or histogram, 1 for a gauge.
-    pub fn count(&self) -> u64 {
-        match self {
-            Self::Number(_) => 1,
-            Self::Count(count) => *count,
-            Self::Histogram(histogram) => histogram.count(),
-        }
-    }
 }
 
 /// A data point: the value of one series over a period or at one time.

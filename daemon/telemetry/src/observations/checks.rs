@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_model::{KeepResult, TargetName};
+use longhaul_model::KeepResult;
 
-use super::labelled::{Observations, with_label};
+use super::labelled::{Observations, target_labels, with_label};
 use crate::attributes::Labels;
 use crate::current_state::CurrentState;
 use crate::values::Value;
@@ -56,17 +56,13 @@ pub fn fidelity_properties(now: &CurrentState) -> Observations {
     gauges(now.checks.fidelity.iter().flat_map(of_target))
 }
 
-fn target_labels(target: &TargetName) -> Labels {
-    [("longhaul.target".into(), target.to_string())].into()
-}
-
 fn gauges(counts: impl IntoIterator<Item = (Labels, u64)>) -> Observations {
     counts.into_iter().map(|(labels, count)| (labels, Value::Number(count as f64))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{ChangeKind, DataAge, FreshnessDay, Timestamp, VerifiedTotal};
+    use longhaul_model::{ChangeKind, DataAge, FreshnessDay, TargetName, Timestamp, VerifiedTotal};
 
     use super::*;
     use crate::check_results::CheckResults;

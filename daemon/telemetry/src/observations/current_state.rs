@@ -1,15 +1,14 @@
 //! Metric values of the service's current state.
 
-use super::labelled::Observations;
+use super::labelled::{Observations, target_labels};
 use crate::attributes::Labels;
 use crate::current_state::{CurrentState, CurrentTarget};
 use crate::values::Value;
 
 /// Returns a number for each target for which `value` is known.
 pub fn per_target(now: &CurrentState, value: fn(&CurrentTarget) -> Option<f64>) -> Observations {
-    let labels = |target: &CurrentTarget| [("longhaul.target".into(), target.name.to_string())].into();
     let targets = now.targets.iter();
-    targets.filter_map(|target| Some((labels(target), Value::Number(value(target)?)))).collect()
+    targets.filter_map(|target| Some((target_labels(&target.name), Value::Number(value(target)?)))).collect()
 }
 
 /// Returns the number of scheduled rounds by status.

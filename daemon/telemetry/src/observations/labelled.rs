@@ -1,5 +1,7 @@
 //! Values with the labels of their series.
 
+use longhaul_model::TargetName;
+
 use crate::attributes::Labels;
 use crate::values::Value;
 
@@ -16,6 +18,11 @@ pub fn merged(values: impl Iterator<Item = (Labels, Value)>) -> Observations {
         }
     }
     found
+}
+
+/// Returns the label of a target.
+pub fn target_labels(target: &TargetName) -> Labels {
+    [("longhaul.target".into(), target.to_string())].into()
 }
 
 /// Returns the labels with one more label.

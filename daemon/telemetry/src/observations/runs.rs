@@ -3,7 +3,7 @@
 use longhaul_model::{OperationStats, Outcome, Phase, Run, Timestamp, Unit};
 use longhaul_store::FinishedRound;
 
-use super::labelled::{Observations, merged, with_label};
+use super::labelled::{Observations, merged, target_labels, with_label};
 use crate::attributes::{self, Labels};
 use crate::values::Value;
 
@@ -31,7 +31,7 @@ fn operations(run: &Run) -> impl Iterator<Item = (Labels, &OperationStats)> {
 /// Returns the bytes that a run read and wrote, by direction.
 pub fn bytes(run: &Run) -> Observations {
     let labels = attributes::run_labels(run);
-    let sum = |part: fn(&Phase) -> u64| run.phases.iter().map(part).fold(0, u64::saturating_add);
+    let sum = |value: fn(&Phase) -> u64| attributes::sum_over_phases(run, value);
     let direction = |name| with_label(&labels, "disk.io.direction", name);
     vec![
         (direction("read"), Value::Count(sum(|phase| phase.bytes_read))),
@@ -69,10 +69,6 @@ pub fn figures(run: &Run, unit: Unit) -> Observations {
     run.phases.iter().flat_map(of_phase).collect()
 }
 
-fn target_label(run: &Run) -> Labels {
-    [("longhaul.target".into(), run.target.to_string())].into()
-}
-
 /// Returns 1 if the run reached its target and 0 if the target hung or was unavailable. A void run has no
 /// value.
 pub fn availability(run: &Run) -> Observations {
@@ -81,12 +77,12 @@ pub fn availability(run: &Run) -> Observations {
         Outcome::Hung | Outcome::Unavailable => 0.0,
         Outcome::Void => return vec![],
     };
-    vec![(target_label(run), Value::Number(available))]
+    vec![(target_labels(&run.target), Value::Number(available))]
 }
 
 /// Returns the free bytes on the target. No value if the run did not record them.
 pub fn free_bytes(run: &Run) -> Observations {
-    let labels = with_label(&target_label(run), "system.filesystem.state", "free");
+    let labels = with_label(&target_labels(&run.target), "system.filesystem.state", "free");
     run.conditions.free_bytes.map(|bytes| (labels, Value::Number(bytes as f64))).into_iter().collect()
 }
 
@@ -119,7 +115,8 @@ mod tests {
         let states: BTreeSet<&String> =
             found.iter().map(|(labels, _)| &labels["longhaul.cache.state"]).collect();
         assert_eq!(states.len(), 2, "{states:?}");
-        let counted: u64 = found.iter().map(|(_, value)| value.count()).sum();
+        let count = |value: &Value| if let Value::Histogram(found) = value { found.count() } else { 0 };
+        let counted: u64 = found.iter().map(|(_, value)| count(value)).sum();
         let stored = run.phases.iter().flat_map(|phase| &phase.operations);
         assert_eq!(counted, stored.map(|stats| stats.latency.count()).sum::<u64>());
     }

@@ -1,16 +1,12 @@
 //! Metric values of a five-minute step of samples.
 
 use longhaul_model::Histogram;
-use longhaul_model::{ProbeStep, Stall, TargetName, TrafficStep};
+use longhaul_model::{ProbeStep, Stall, TrafficStep};
 use longhaul_store::SampledStep;
 
-use super::labelled::{Observations, merged, with_label};
+use super::labelled::{Observations, merged, target_labels, with_label};
 use crate::attributes::Labels;
 use crate::values::Value;
-
-fn target_labels(target: &TargetName) -> Labels {
-    [("longhaul.target".into(), target.to_string())].into()
-}
 
 fn probe_labels(step: &ProbeStep) -> Labels {
     let labels = with_label(&target_labels(&step.target), "longhaul.probe.kind", step.kind.name());
@@ -85,7 +81,7 @@ pub fn reconnects(step: &SampledStep) -> Observations {
     per_counter(step, |step| step.traffic.reconnects.map(Value::Count))
 }
 
-/// Returns the smoothed TCP round-trip time of each counter, in microseconds.
+/// Returns the smoothed TCP round-trip time of each counter's fastest connection, in microseconds.
 pub fn tcp_round_trip(step: &SampledStep) -> Observations {
     per_counter(step, |step| step.traffic.tcp_rtt_us.map(|time| Value::Number(time as f64)))
 }

@@ -17,7 +17,9 @@ pub const USER_AGENT: &str = concat!("longhaul/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
     /// The certificate file contains no certificate.
-    #[error("the file set as `certificate` contains no certificate in PEM format")]
+    #[error(
+        "the file set as `certificate` or in OTEL_EXPORTER_OTLP_CERTIFICATE contains no certificate in PEM format"
+    )]
     NoCertificate,
     /// The gRPC library does not accept a setting.
     #[error(

@@ -56,7 +56,7 @@ impl HttpTransport {
     /// Sends a message and returns the result. Blocks at most for the timeout of the endpoint.
     pub fn send(&self, message: &Message) -> ExportResult {
         match self.post(&message.encode()) {
-            Ok(raw) => response::classify(&raw, message.response_kind(), platform::wall_clock()),
+            Ok(raw) => response::classify(&raw, message, platform::wall_clock()),
             Err(error) => {
                 let reason = failure_reason(&error, &self.endpoint.url);
                 ExportResult::RetryLater { reason, after: None }

@@ -4,8 +4,6 @@ use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequ
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 
-use crate::transport::response::ResponseKind;
-
 /// A message of OTLP.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
@@ -21,14 +19,6 @@ impl Message {
         match self {
             Self::Traces(request) => request.encode_to_vec(),
             Self::Metrics(request) => request.encode_to_vec(),
-        }
-    }
-
-    /// Returns the type of response that a collector gives to this message.
-    pub const fn response_kind(&self) -> ResponseKind {
-        match self {
-            Self::Traces(_) => ResponseKind::Traces,
-            Self::Metrics(_) => ResponseKind::Metrics,
         }
     }
 }

@@ -10,7 +10,9 @@ use jiff::fmt::rfc2822;
 use longhaul_model::time::{DAY, Timestamp};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
-use prost::Message;
+use prost::Message as _;
+
+use crate::transport::message::Message;
 
 /// Maximum delay that a collector can request.
 pub(crate) const MAX_RETRY_AFTER: Duration = DAY;
@@ -58,19 +60,10 @@ pub struct RawResponse {
     pub body: Vec<u8>,
 }
 
-/// The expected type of response message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResponseKind {
-    /// Response of the trace service.
-    Traces,
-    /// Response of the metrics service.
-    Metrics,
-}
-
-/// Interprets a response. `now` is the wall clock time, for dates in `Retry-After`.
-pub fn classify(raw: &RawResponse, expected: ResponseKind, now: Timestamp) -> ExportResult {
+/// Interprets the response to a message. `now` is the wall clock time, for dates in `Retry-After`.
+pub fn classify(raw: &RawResponse, sent: &Message, now: Timestamp) -> ExportResult {
     match raw.status {
-        200..=299 => classify_success(raw, expected),
+        200..=299 => classify_success(raw, sent),
         300..=399 => ExportResult::RetryLater {
             reason: format!(
                 "{}: it redirects to another address, which is not followed; set the final address",
@@ -88,11 +81,11 @@ pub fn classify(raw: &RawResponse, expected: ResponseKind, now: Timestamp) -> Ex
 
 /// Interprets a 2xx response. Only an OTLP response counts as accepted, because a proxy or the captive portal
 /// of a hotel can also return a page with status 200.
-fn classify_success(raw: &RawResponse, expected: ResponseKind) -> ExportResult {
+fn classify_success(raw: &RawResponse, sent: &Message) -> ExportResult {
     let media_type =
         raw.media_type.as_deref().unwrap_or(PROTOBUF_MEDIA_TYPE).split(';').next().unwrap_or_default().trim();
     let is_empty = raw.body.is_empty();
-    let partial = if media_type == PROTOBUF_MEDIA_TYPE { partial_success(&raw.body, expected) } else { None };
+    let partial = if media_type == PROTOBUF_MEDIA_TYPE { partial_success(&raw.body, sent) } else { None };
     match partial {
         None if is_empty && media_type.ends_with("json") => ExportResult::Accepted,
         None => {
@@ -105,13 +98,13 @@ fn classify_success(raw: &RawResponse, expected: ResponseKind) -> ExportResult {
 }
 
 /// Returns the number of rejected values and the reason. `None`: the body is not the expected response message.
-fn partial_success(body: &[u8], expected: ResponseKind) -> Option<(u64, String)> {
-    let found = match expected {
-        ResponseKind::Traces => ExportTraceServiceResponse::decode(body)
+fn partial_success(body: &[u8], sent: &Message) -> Option<(u64, String)> {
+    let found = match sent {
+        Message::Traces(_) => ExportTraceServiceResponse::decode(body)
             .ok()?
             .partial_success
             .map(|partial| (partial.rejected_spans, partial.error_message)),
-        ResponseKind::Metrics => ExportMetricsServiceResponse::decode(body)
+        Message::Metrics(_) => ExportMetricsServiceResponse::decode(body)
             .ok()?
             .partial_success
             .map(|partial| (partial.rejected_data_points, partial.error_message)),
@@ -147,10 +140,21 @@ pub fn parse_retry_after(text: &str, now: Timestamp) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use opentelemetry_proto::tonic::collector::trace::v1::ExportTracePartialSuccess;
+    use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+    use opentelemetry_proto::tonic::collector::trace::v1::{
+        ExportTracePartialSuccess, ExportTraceServiceRequest,
+    };
     use proptest::prelude::*;
 
     use super::*;
+
+    fn spans() -> Message {
+        Message::Traces(ExportTraceServiceRequest::default())
+    }
+
+    fn points() -> Message {
+        Message::Metrics(ExportMetricsServiceRequest::default())
+    }
 
     fn raw(code: u16) -> RawResponse {
         RawResponse { status: code, ..RawResponse::default() }
@@ -162,7 +166,7 @@ mod tests {
 
     #[test]
     fn only_an_otlp_response_counts_as_accepted() {
-        let read = |raw: &RawResponse| classify(raw, ResponseKind::Traces, Timestamp::UNIX_EPOCH);
+        let read = |raw: &RawResponse| classify(raw, &spans(), Timestamp::UNIX_EPOCH);
         assert_eq!(read(&raw(200)), ExportResult::Accepted);
         assert_eq!(read(&with_body(202, PROTOBUF_MEDIA_TYPE, b"")), ExportResult::Accepted);
         for page in [
@@ -178,11 +182,7 @@ mod tests {
         let partial_success =
             Some(ExportTracePartialSuccess { rejected_spans: 3, error_message: "too old".into() });
         let body = ExportTraceServiceResponse { partial_success }.encode_to_vec();
-        let result = classify(
-            &with_body(200, PROTOBUF_MEDIA_TYPE, &body),
-            ResponseKind::Traces,
-            Timestamp::UNIX_EPOCH,
-        );
+        let result = classify(&with_body(200, PROTOBUF_MEDIA_TYPE, &body), &spans(), Timestamp::UNIX_EPOCH);
         assert_eq!(result, ExportResult::PartiallyAccepted { rejected: 3, reason: "too old".into() });
     }
 
@@ -191,7 +191,7 @@ mod tests {
         for code in [400, 413, 422] {
             assert!(
                 matches!(
-                    classify(&raw(code), ResponseKind::Traces, Timestamp::UNIX_EPOCH),
+                    classify(&raw(code), &spans(), Timestamp::UNIX_EPOCH),
                     ExportResult::Rejected { .. }
                 ),
                 "{code}"
@@ -200,24 +200,21 @@ mod tests {
         for code in [301, 401, 403, 404, 408, 429, 500, 502, 503, 504] {
             assert!(
                 matches!(
-                    classify(&raw(code), ResponseKind::Traces, Timestamp::UNIX_EPOCH),
+                    classify(&raw(code), &spans(), Timestamp::UNIX_EPOCH),
                     ExportResult::RetryLater { .. }
                 ),
                 "{code}"
             );
         }
-        let reason = classify(
-            &with_body(400, "text/plain", b"no \x00such\n thing"),
-            ResponseKind::Metrics,
-            Timestamp::UNIX_EPOCH,
-        );
+        let reason =
+            classify(&with_body(400, "text/plain", b"no \x00such\n thing"), &points(), Timestamp::UNIX_EPOCH);
         assert_eq!(reason, ExportResult::Rejected { reason: "400: no such thing".into() });
     }
 
     #[test]
     fn redirect_is_retried_later_and_names_the_next_step() {
         for code in [301, 302, 307, 308] {
-            let found = classify(&raw(code), ResponseKind::Traces, Timestamp::from_us(0));
+            let found = classify(&raw(code), &spans(), Timestamp::from_us(0));
             let ExportResult::RetryLater { reason, after: None } = found else { panic!("{found:?}") };
             assert!(reason.contains("not followed; set the final address"), "{reason}");
         }
@@ -249,8 +246,8 @@ mod tests {
         ) {
             let raw = RawResponse { status, media_type, retry_after, body };
             let now = Timestamp::from_us(us);
-            for expected in [ResponseKind::Traces, ResponseKind::Metrics] {
-                if let ExportResult::RetryLater { after: Some(after), .. } = classify(&raw, expected, now) {
+            for sent in [spans(), points()] {
+                if let ExportResult::RetryLater { after: Some(after), .. } = classify(&raw, &sent, now) {
                     prop_assert!(after <= MAX_RETRY_AFTER);
                 }
             }
