@@ -149,6 +149,72 @@ for (const [width, path] of [[1280, week], [390, week], [1280, "/tasks/photo-bat
   await context.close();
 }
 
+{ // A chart as a file of its own has its style.
+  const context = await browser.newContext();
+  const { page } = await open(context, week);
+  const { page: file, faults } = await open(context, await page.locator(".chart-links a").first().getAttribute("href"));
+  const digits = await file.evaluate(() => getComputedStyle(document.documentElement).fontVariantNumeric);
+  // A browser may ask for an icon, which a chart does not have.
+  const others = faults.filter((fault) => !fault.includes("favicon.ico"));
+  check("a chart file has its style", others.concat(digits === "tabular-nums" ? [] : [`${digits} digits`]));
+  await context.close();
+}
+
+// Opens a page whose requests for a stream are answered by `answer`, and collects each notice that the page shows.
+const openWithStream = async (answer) => {
+  const context = await browser.newContext();
+  await context.route("**/stream", answer);
+  await context.addInitScript(() => {
+    window.notices = [];
+    // The first change of the state comes before the deferred scripts run.
+    document.addEventListener("readystatechange", () => {
+      const notice = document.getElementById("disconnected");
+      const note = () => notice.hidden || window.notices.push(notice.textContent);
+      if (notice) new MutationObserver(note).observe(notice, { attributes: true });
+    }, { once: true });
+  });
+  return { context, page: (await open(context, "/")).page };
+};
+
+{ // A stream that is cut once is connected again without a notice.
+  let streams = 0;
+  let change;
+  const changed = new Promise((resolve) => { change = resolve; });
+  const { context, page } = await openWithStream(async (route) => {
+    streams += 1;
+    if (streams === 1) return route.fulfill({ contentType: "text/event-stream", body: "retry: 1000\n\n" });
+    await changed;
+    return route.continue();
+  });
+  const state = page.locator("[data-live=state]");
+  await state.evaluate((part) => { part.textContent = "before the update"; });
+  change();
+  const updated = page.locator("[data-live=state]", { hasNotText: "before the update" });
+  const faults = await updated.waitFor({ timeout: 60_000 }).then(() => [], () => ["no update"]);
+  const notices = await page.evaluate(() => window.notices);
+  check("a stream that was cut once goes on without a notice", faults.concat(notices, streams > 1 ? [] : ["the stream was not cut"]));
+  await context.close();
+}
+
+for (const [what, answer, words] of [
+  ["cannot be reached", (route) => route.abort("connectionreset"), "does not respond"],
+  ["is refused", (route) => route.fulfill({ status: 503 }), "no longer updated"],
+]) { // A page that is not updated any more says so.
+  const { context, page } = await openWithStream(answer);
+  const notice = page.locator("#disconnected", { hasText: words });
+  check(`a stream that ${what} is told`, await notice.waitFor({ timeout: 60_000 }).then(() => [], () => ["no notice"]));
+  await context.close();
+}
+
+{ // A page that the browser kept and shows again is loaded anew.
+  const context = await browser.newContext();
+  const { page, faults } = await open(context, "/");
+  const loaded = page.waitForEvent("load", { timeout: 60_000 }).then(() => [], () => ["it stays as it was"]);
+  await page.evaluate(() => { setTimeout(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }))); });
+  check("a page shown again is loaded anew", faults.concat(await loaded));
+  await context.close();
+}
+
 { // Commands: only a browser that logged in with a key sees the buttons, and their commands are accepted.
   const context = await browser.newContext();
   const { page, faults } = await open(context, "/targets");

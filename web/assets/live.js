@@ -25,6 +25,24 @@ for (const part of document.querySelectorAll("[data-live]")) {
   });
 }
 const disconnected = document.getElementById("disconnected");
-events.addEventListener("open", () => { disconnected.hidden = true; });
-events.addEventListener("error", () => { disconnected.hidden = false; });
+// Delay before a page says that it is not updated, in milliseconds. The service cuts each connection after a while, and a page whose
+// stream was cut connects again within seconds.
+const GRACE = 10_000;
+let timer;
+events.addEventListener("open", () => {
+  clearTimeout(timer);
+  timer = undefined;
+  disconnected.hidden = true;
+});
+events.addEventListener("error", () => {
+  if (events.readyState !== EventSource.CLOSED) {
+    timer ??= setTimeout(() => { disconnected.hidden = false; }, GRACE);
+    return;
+  }
+  // The service refused the stream, and the browser does not try again.
+  disconnected.textContent = disconnected.dataset.closed;
+  disconnected.hidden = false;
+});
 addEventListener("pagehide", () => events.close());
+// A page that the browser kept and shows again has no stream any more.
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

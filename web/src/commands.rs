@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use longhaul_measure::platform;
 use longhaul_service::command::{Command, Pause};
 use longhaul_service::config::LOG_LEVELS;
+use longhaul_service::handle::ServiceHandle;
 use longhaul_service::status::{Check, LiveStatus, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -118,14 +119,24 @@ pub async fn doctor(State(app): State<AppState>) -> Response {
     let waited = tokio::task::spawn_blocking(move || answer.recv_timeout(DOCTOR_TIMEOUT)).await;
     let error = match waited {
         Ok(Ok(checks)) => return Json(checks).into_response(),
-        Ok(Err(RecvTimeoutError::Timeout)) => {
-            "the service could not run the checks yet: a round is in progress; try again when it has ended"
-        }
+        Ok(Err(RecvTimeoutError::Timeout)) => timeout_text(&app.deps.service),
         Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => {
             "the service did not run the checks: it is stopping, or too many callers wait for them; try again in a minute"
         }
     };
     error_response(StatusCode::SERVICE_UNAVAILABLE, error)
+}
+
+/// Returns what to do after the checks did not end in time, with the reason if it is known.
+fn timeout_text(service: &ServiceHandle) -> &'static str {
+    match service.live_status() {
+        Some(_) => {
+            "the service could not run the checks yet: a round is in progress; try again when it has ended"
+        }
+        None => {
+            "the service did not complete the checks in time: `longhaul status` shows what it does; try again in a minute"
+        }
+    }
 }
 
 fn log_levels() -> Object {
@@ -156,6 +167,7 @@ struct Key {
 pub fn error_response(status: StatusCode, error: &str) -> Response {
     (status, Json(json!({ "error": error }))).into_response()
 }
+
 /// Creates a key with which one browser can log in once, within a minute.
 #[utoipa::path(post, path = "/api/v1/key", responses((status = 200, body = inline(Key))))]
 pub async fn issue_key(State(app): State<AppState>) -> Response {
@@ -170,5 +182,18 @@ pub async fn issue_key(State(app): State<AppState>) -> Response {
             StatusCode::SERVICE_UNAVAILABLE,
             &format!("the system has no random numbers: {error}"),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doctor_blames_only_a_round_that_is_in_progress() {
+        let service = ServiceHandle::default();
+        assert!(!timeout_text(&service).contains("round"));
+        service.begin_round(1, 12);
+        assert!(timeout_text(&service).contains("a round is in progress"));
     }
 }

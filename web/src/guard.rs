@@ -25,8 +25,8 @@ pub enum Exposure {
     /// Requests from this machine only.
     Loopback,
     /// Requests from any machine that can reach this one. The Host header cannot be checked then, since the name
-    /// is unknown; instead every request needs the token or the session cookie, and a page on a rebound name does
-    /// not get the cookie.
+    /// is unknown; instead a request needs the token, the session cookie or, to read, the read key, and a page on a
+    /// rebound name has none of them. Only the login page is open to everyone, because it redeems a key.
     Network,
 }
 
@@ -128,11 +128,6 @@ impl Guard {
             Exposure::Loopback => Err(Refusal::Token),
             Exposure::Network => Err(Refusal::Unauthenticated),
         }
-    }
-
-    /// Returns whether a browser has the session cookie, and so may give commands.
-    pub fn has_session(&self, headers: &HeaderMap) -> bool {
-        self.keys.has_session(headers)
     }
 
     fn is_own_host(&self, host: &Authority) -> bool {

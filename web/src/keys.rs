@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
+
+use crate::cookies::cookies;
 
 /// Time after which an unused key expires.
 const KEY_LIFETIME: Duration = Duration::from_secs(60);
@@ -64,13 +66,10 @@ impl LoginKeys {
         Some(format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie_name, self.session_secret))
     }
 
-    /// Returns whether a request carries the session cookie of this service.
+    /// Returns whether a request carries the session cookie of this service, so that its browser may give commands.
     pub fn has_session(&self, headers: &HeaderMap) -> bool {
-        let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(name, value)| {
-            *name == *self.cookie_name && constant_time_eq(value.as_bytes(), self.session_secret.as_bytes())
-        })
+        cookies(headers, &self.cookie_name)
+            .any(|value| constant_time_eq(value.as_bytes(), self.session_secret.as_bytes()))
     }
 }
 
@@ -82,6 +81,8 @@ pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header;
+
     use super::*;
 
     #[test]

@@ -18,6 +18,7 @@ mod cache;
 mod commands;
 mod compression;
 mod connections;
+mod cookies;
 mod deps;
 mod environment;
 mod guard;
@@ -65,7 +66,7 @@ const MAX_HEADER_BYTES: usize = 16 << 10;
 /// pages.
 const MAX_CONNECTIONS: usize = MAX_REQUESTS + 32;
 /// Maximum lifetime of a connection: longer than the longest response, which is the doctor's. An open page
-/// reconnects by itself.
+/// reconnects by itself, without a notice.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Sockets on which the web server listens.
@@ -116,18 +117,14 @@ pub async fn serve(
         path: "/".into(),
         deps: control,
     };
-    let router_for = |exposure| {
-        // Each listener has its own limit, so that requests from the network cannot block those from this machine.
-        let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
-        let guard = Guard { exposure, requests, ..app.guard.clone() };
-        TowerToHyperService::new(routes::routes(AppState { guard, ..app.clone() }))
-    };
-    let (local, remote) = (router_for(Exposure::Loopback), router_for(Exposure::Network));
+    let local = service(app.clone());
     let accept_remote = async {
-        match listeners.network {
-            Some(listener) => accept(listener, remote).await,
-            None => std::future::pending().await,
-        }
+        let Some(listener) = listeners.network else { return std::future::pending().await };
+        // The limit is its own, so that requests from the network cannot block those from this machine.
+        let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
+        let guard = Guard { exposure: Exposure::Network, requests, ..app.guard.clone() };
+        let remote = service(AppState { guard, ..app.clone() });
+        accept(listener, remote).await;
     };
     tokio::select! {
         () = stop => {}
@@ -137,6 +134,11 @@ pub async fn serve(
     }
     let _ = shutdown_sender.send(true);
     Ok(())
+}
+
+/// Returns the service that answers the requests of a listener.
+fn service(app: AppState) -> TowerToHyperService<axum::Router> {
+    TowerToHyperService::new(routes::routes(app))
 }
 
 /// Accepts connections for ever. When all connection slots are in use by active requests, new connections are

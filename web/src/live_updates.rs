@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_measure::platform;
 use longhaul_service::handle::ServiceHandle;
 use longhaul_view::charts::svg::strip_control_characters;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -21,9 +22,9 @@ const PARTS: usize = 4;
 /// The live parts of all pages at one time: name and HTML of each part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LiveUpdate {
-    /// Number of the update, counted from 1; 0 before the first one.
+    /// Number of the update, which no earlier process used; 0 stands for no update.
     pub number: u64,
-    /// Name and HTML of each part.
+    /// Name and HTML of each part; empty before the first update, and while no page is open.
     pub parts: [(&'static str, Arc<str>); PARTS],
 }
 
@@ -40,8 +41,11 @@ pub struct LiveUpdates {
 
 impl Default for LiveUpdates {
     fn default() -> Self {
+        // Numbers begin at the wall clock, so that a page of an earlier process is not taken for one that has the
+        // latest update. There are far fewer updates than microseconds.
+        let number = platform::wall_clock().as_us().unsigned_abs();
         Self {
-            sender: Arc::new(watch::Sender::new(LiveUpdate::default())),
+            sender: Arc::new(watch::Sender::new(LiveUpdate { number, ..LiveUpdate::default() })),
             page_opened: Arc::default(),
             stream_permits: Arc::new(Semaphore::new(MAX_PAGES)),
         }
@@ -54,6 +58,8 @@ impl LiveUpdates {
     pub async fn run(self, handle: Arc<ServiceHandle>) {
         loop {
             if self.sender.receiver_count() == 0 {
+                // The next page may open hours later, and must not get the parts of now.
+                self.sender.send_modify(|update| update.parts = LiveUpdate::default().parts);
                 self.page_opened.notified().await;
             }
             let parts = parts(&LiveState { status: handle.status(), live: handle.live_status() });
@@ -77,4 +83,37 @@ fn parts(now: &LiveState) -> [(&'static str, Arc<str>); PARTS] {
         ("targets", now.targets_html()),
     ];
     parts.map(|(name, markup)| (name, strip_control_characters(&markup.into_string()).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Timeout of the test; generous, because the machine may be busy.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Opens a page, waits for its first update, closes it, and waits until its parts are removed.
+    async fn open_and_close(updates: &LiveUpdates) {
+        let mut page = updates.sender.subscribe();
+        updates.page_opened.notify_one();
+        page.wait_for(|update| update.parts[0].0 == "state").await.unwrap();
+        drop(page);
+        // Another receiver would be another open page.
+        while updates.sender.borrow().parts != LiveUpdate::default().parts {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[test]
+    fn parts_are_removed_while_no_page_is_open() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let updates = LiveUpdates::default();
+            let test = tokio::time::timeout(PATIENCE, open_and_close(&updates));
+            tokio::select! {
+                () = updates.clone().run(Arc::default()) => {}
+                ended = test => ended.unwrap(),
+            }
+        });
+    }
 }

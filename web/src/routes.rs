@@ -83,7 +83,7 @@ async fn login(
     let key = params.map(|Query(params)| params.key).unwrap_or_default();
     match app.guard.keys.redeem(&key, Instant::now()) {
         Some(cookie) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
-        None if app.guard.has_session(&headers) => Redirect::to("/").into_response(),
+        None if app.guard.keys.has_session(&headers) => Redirect::to("/").into_response(),
         None => (StatusCode::UNAUTHORIZED, REFUSED_KEY).into_response(),
     }
 }

@@ -1,9 +1,10 @@
 //! Light and dark colours: those of the system, or the ones that the reader chose. The choice is in a cookie, so that it works
 //! without a script.
 
+use crate::cookies::cookies;
 use crate::params::Params;
 use axum::http::HeaderMap;
-use axum::http::header::{COOKIE, SET_COOKIE};
+use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
@@ -51,10 +52,7 @@ impl Theme {
 
     /// Returns the theme that the cookie of a request chooses.
     pub fn of_request(headers: &HeaderMap) -> Self {
-        let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
-        let mut pairs =
-            cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(name, _)| *name == COOKIE_NAME).map_or(Self::System, |(_, name)| Self::from_name(name))
+        cookies(headers, COOKIE_NAME).next().map_or(Self::System, Self::from_name)
     }
 }
 
@@ -85,6 +83,8 @@ fn own_path(path: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::COOKIE;
+
     use super::*;
 
     #[test]

@@ -19,6 +19,7 @@ const MAX_HOURLY_DAYS: u32 = 14;
 
 /// Raw query parameters of the latency page; an empty text selects the default.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LatencyParams {
     #[serde(default)]
     days: String,

@@ -38,7 +38,7 @@ pub async fn stream(app: AppState, headers: HeaderMap) -> Response {
     app.live_updates.page_opened.notify_one();
     let current = receiver.borrow_and_update().clone();
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
-    let has_it = last == Some(current.number) && current.number > 0;
+    let has_it = last == Some(current.number);
     let seen = if has_it { current } else { LiveUpdate::default() };
     if !has_it {
         receiver.mark_changed();

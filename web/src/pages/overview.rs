@@ -5,8 +5,8 @@ use axum::response::Response;
 use longhaul_analysis::checks::integrity_ledger;
 use longhaul_analysis::summary::{WeeklySummary, recent_rounds};
 use longhaul_model::time::DAY;
-use longhaul_model::{History, Stall, Timestamp};
-use longhaul_store::Reader;
+use longhaul_model::{History, Resolution, Stall, Timestamp};
+use longhaul_store::{Reader, SampleFilter};
 use longhaul_view::Document;
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::page::first_screen::{answer, problems};
@@ -35,7 +35,8 @@ const PROBLEMS_SHOWN: usize = 2;
 struct Overview<'c> {
     weekly: &'c WeeklySummary,
     history: &'c History,
-    stalls: Vec<Stall>,
+    /// Stalls of the last days; `None` if nothing was measured in them.
+    stalls: Option<Vec<Stall>>,
     bottlenecks: Option<Text>,
     checks: Option<Document>,
     now: Timestamp,
@@ -47,13 +48,28 @@ pub async fn overview(app: AppState) -> Response {
     render_page(app, NavItem::Overview, move |cache| {
         let newest = cache.newest_week()?;
         let (weekly, history) = (cache.weekly(newest)?, cache.history()?);
-        let stalls = cache.reader.stalls(now - STALL_DAYS * DAY)?;
+        let stalls = recent_stalls(&cache.reader, &history, now)?;
         let bottlenecks = bottlenecks_in_brief(&cache.attributions()?);
         let checks = checks(&weekly, &cache.reader)?;
         let overview = Overview { weekly: &weekly, history: &history, stalls, bottlenecks, checks, now };
         Ok(html! { (first_screen(&overview, &live)) (below(&overview)) })
     })
     .await
+}
+
+/// Returns the stalls of the last days; `None` if no run and no sample of the probe is of that time.
+fn recent_stalls(
+    reader: &Reader,
+    history: &History,
+    now: Timestamp,
+) -> longhaul_store::Result<Option<Vec<Stall>>> {
+    let since = now - STALL_DAYS * DAY;
+    let stalls = reader.stalls(since)?;
+    let samples = SampleFilter { target: None, kind: None, step: Resolution::HalfDay, since, until: now };
+    let was_measured = !stalls.is_empty()
+        || history.runs.iter().any(|run| run.started >= since)
+        || !reader.probe_steps(&samples)?.is_empty();
+    Ok(was_measured.then_some(stalls))
 }
 
 fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
@@ -97,7 +113,7 @@ fn below(overview: &Overview<'_>) -> Markup {
     let Overview { weekly, history, now, .. } = *overview;
     let (zone, styles) = (local_zone(), SeriesStyles::for_targets(&weekly.targets));
     let changed = what_changed(weekly, &history.events, now - DAYS_SHOWN * DAY, &zone);
-    let stalls = stalls_in_brief(&overview.stalls, (now - STALL_DAYS * DAY, now));
+    let stalls = stalls_in_brief(overview.stalls.as_deref(), (now - STALL_DAYS * DAY, now));
     html! {
         div class="below" {
             (section("changed", "What changed", &render(&changed, &styles)))

@@ -1,7 +1,7 @@
 //! The layout of all pages, and the rendering of responses.
 
 use axum::Json;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use longhaul_analysis::summary::Week;
@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::app_state::AppState;
 use crate::assets;
 use crate::cache::{CacheEntry, current_week, local_zone};
+use crate::headers::CHART_POLICY;
 use crate::theme::Theme;
 
 /// An entry of the navigation menu.
@@ -135,10 +136,9 @@ pub async fn read_cache<T: Send + 'static>(
 
 /// Returns a chart as an SVG response, or 404 if there is none.
 pub fn svg_response(chart: Option<Chart>) -> Response {
-    match chart {
-        Some(chart) => ([(CONTENT_TYPE, "image/svg+xml")], chart.standalone(SVG_WIDTH)).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
+    let Some(chart) = chart else { return StatusCode::NOT_FOUND.into_response() };
+    let headers = [(CONTENT_TYPE, "image/svg+xml"), (CONTENT_SECURITY_POLICY, CHART_POLICY)];
+    (headers, chart.standalone(SVG_WIDTH)).into_response()
 }
 
 /// Width of a downloaded chart, in pixels.
@@ -182,7 +182,7 @@ pub fn chart_links<'c>(folder: &str, query: &str, charts: impl IntoIterator<Item
         @if charts.peek().is_some() {
             details class="chart-links" {
                 summary { "Download charts as SVG" }
-                ul { @for chart in charts { li { a href={ (folder) "/" (chart.id) ".svg" (query) } { (chart.title) } } } }
+                ul { @for chart in charts { li { a href={ (folder) "/" (chart.id) ".svg" (query) } download { (chart.title) } } } }
             }
         }
     }
@@ -229,7 +229,9 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
                     (theme_switch(app))
                 }
                 @if let Some(notice) = app.deps.notice { aside class="notice" aria-label="Notice" { (notice) } }
-                p id="disconnected" class="disconnected" role="status" hidden { "The service does not respond. The page shows the last known state." }
+                p id="disconnected" class="disconnected" role="status" hidden data-closed="This page is no longer updated: reload it." {
+                    "The service does not respond. The page shows the last known state."
+                }
                 main id="content" tabindex="-1" { (body) }
                 footer {
                     p {

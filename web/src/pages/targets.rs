@@ -16,7 +16,7 @@ use crate::live::{LiveState, page_part};
 /// Serves the targets page.
 pub async fn targets(app: AppState, headers: HeaderMap) -> Response {
     let now = app.live_state();
-    let commands = if app.guard.has_session(&headers) { command_buttons() } else { login_hint() };
+    let commands = if app.guard.keys.has_session(&headers) { command_buttons() } else { login_hint() };
     render_page(app, NavItem::Targets, move |cache| {
         let epochs = cache.reader.epochs()?;
         Ok(html! {

@@ -151,7 +151,7 @@ struct MetricValues {
     ecdf: Ecdf,
 }
 
-/// Draws the charts of each metric: the band charts of its targets on one axis, then the distribution of all its times.
+/// Draws the charts of each metric: the band charts of its targets on one axis, then the distribution of its times.
 fn metric_charts(window: &Window, history: &History, weekly: &WeeklySummary) -> Vec<MetricCharts> {
     let draw = |values: MetricValues| {
         let scale = BandChart::shared_scale(&values.band_charts);
@@ -189,7 +189,7 @@ fn metric_values(window: &Window, history: &History, weekly: &WeeklySummary) -> 
             band_charts: bands.collect(),
             ecdf: Ecdf {
                 id: format!("all-{}", metric.name),
-                title: format!("All times of {}", metric.label),
+                title: format!("Times of {}, in the newest epoch", metric.label),
                 curves: targets.iter().map(|target| curve(target, index)).collect(),
             },
             label: metric.label,
@@ -274,5 +274,54 @@ fn curve(target: &TargetRuns<'_>, index: usize) -> Curve {
         style: target.style,
         times,
         failed: own.filter(|run| run.outcome.is_failure()).count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use longhaul_analysis::summary::{WeeklyQuery, summarize_week};
+    use longhaul_model::{MetricTimes, Outcome, Role, Scale, TargetRecord};
+    use longhaul_view::Document;
+
+    use super::*;
+    use crate::cache::current_week;
+
+    /// Returns a run of the first task on the only target.
+    fn run(epoch: i64, seconds: f64) -> RunRecord {
+        RunRecord {
+            number: epoch,
+            round: epoch,
+            epoch,
+            target: 0,
+            workload: 0,
+            scale: Scale::Standard,
+            outcome: Outcome::Ok,
+            started: Timestamp::UNIX_EPOCH + epoch as u32 * DAY,
+            seconds,
+            times: MetricTimes::NONE.with(0, seconds),
+            rtt: None,
+        }
+    }
+
+    #[test]
+    fn distribution_shows_and_names_only_the_newest_epoch() {
+        let query = WeeklyQuery { week: current_week(), scale: None, since: None, zone: TimeZone::UTC };
+        let mut weekly = summarize_week(&History::default(), &query);
+        weekly.scale = Some(Scale::Standard);
+        let history = History {
+            targets: vec![TargetRecord { name: "smb".parse().unwrap(), role: Role::Share }],
+            runs: vec![run(1, 2.0), run(2, 3.0)],
+            ..History::default()
+        };
+        let window = Window { task: find_task(TASKS[0].name()).unwrap(), since: Timestamp::UNIX_EPOCH };
+        let values = metric_values(&window, &history, &weekly);
+        let distribution = &values[0].ecdf;
+        assert_eq!(distribution.curves[0].times, [3.0]);
+        assert!(distribution.title.contains("newest epoch"), "{}", distribution.title);
+        let metrics = metric_charts(&window, &history, &weekly);
+        let report = TaskReport { task: window.task, weekly: &weekly, metrics, slowest: Document::new() };
+        let text = render::markdown::render(&screens::task::task(report));
+        assert!(text.contains("newest epoch"), "{text}");
     }
 }

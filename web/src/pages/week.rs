@@ -85,7 +85,8 @@ fn download_links(weekly: &WeeklySummary) -> Markup {
                 @if place > 0 { ", " }
                 a href={ "/weeks/" (weekly.week) "/longhaul-" (weekly.week) "." (ending) } download { (name) }
             }
-            ". The HTML and Markdown files contain no user name, machine name or path. To print a report, print this page."
+            ". The HTML and Markdown files contain no user name, machine name or path; target names are those that you chose. \
+             To print a report, print this page."
         }
     }
 }

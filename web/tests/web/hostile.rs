@@ -201,6 +201,21 @@ fn every_response_has_security_headers() {
 }
 
 #[test]
+fn chart_file_is_a_download_that_may_only_use_its_own_style() {
+    let server = TestServer::start();
+    let page = server.get("/latency").text();
+    let link = page.split("<a href=\"").find(|rest| rest.starts_with("/latency/charts/")).unwrap();
+    let (address, rest) = link.split_once('"').unwrap();
+    assert!(rest.starts_with(" download>"), "{link}");
+    let answer = server.get(&address.replace("&amp;", "&"));
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("image/svg+xml")));
+    let policy = answer.header("content-security-policy").unwrap();
+    assert_eq!(policy, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+    assert_eq!(answer.head.matches("content-security-policy").count(), 1);
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+}
+
+#[test]
 fn key_logs_a_browser_in_once() {
     let server = TestServer::start();
     let bearer = format!("Bearer {TOKEN}");

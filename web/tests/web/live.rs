@@ -28,6 +28,12 @@ impl Open {
         (self.0.read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
     }
 
+    /// Reads up to the id of the next part, and returns the id.
+    fn id(&mut self) -> String {
+        let line = self.until("id:").pop().unwrap();
+        line.replace("id:", "").trim().to_owned()
+    }
+
     /// Reads up to the first line that contains this text, and returns all lines read.
     fn until(&mut self, words: &str) -> Vec<String> {
         let mut seen = vec![];
@@ -80,16 +86,21 @@ fn event_stream_is_never_compressed() {
 fn reconnected_page_gets_only_new_updates() {
     let server = TestServer::start();
     let mut open = Open::of(&server, None);
-    let seen = open.until("No round in progress");
-    let id = seen
-        .iter()
-        .find_map(|line| line.strip_prefix("id: "))
-        .or(seen.iter().find_map(|line| line.strip_prefix("id:")));
-    let id = id.map_or_else(|| open.until("id:").pop().unwrap().replace("id:", ""), ToOwned::to_owned);
-    let mut back = Open::of(&server, Some(id.trim()));
+    let id = open.id();
+    open.until("No round in progress");
+    let mut back = Open::of(&server, Some(&id));
     server.handle.set_stalls(vec![longhaul_demo::stall_now()]);
     let news = back.until("<code>nfs</code>: getattr has not returned");
     assert!(!news.iter().any(|line| line.contains("No round in progress")), "{news:?}");
+}
+
+#[test]
+fn page_of_an_earlier_process_gets_the_whole_state() {
+    let (earlier, server) = (TestServer::start(), TestServer::start());
+    let id = Open::of(&earlier, None).id();
+    let mut other = Open::of(&server, None);
+    other.until("No round in progress");
+    Open::of(&server, Some(&id)).until("No round in progress");
 }
 
 #[test]

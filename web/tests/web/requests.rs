@@ -47,7 +47,9 @@ fn older_runs_are_on_the_next_page() {
 #[test]
 fn parameters_that_cannot_be_read_are_named_on_a_page_or_in_json() {
     let server = TestServer::start();
-    for path in ["/runs?target=smb&target=nfs", "/why?rtt=1ms&rtt=2ms", "/runs?skip=-1", "/theme"] {
+    for path in
+        ["/runs?target=smb&target=nfs", "/why?rtt=1ms&rtt=2ms", "/runs?skip=-1", "/theme", "/latency?day=3"]
+    {
         let answer = server.get(path);
         let text = answer.text();
         assert_eq!(answer.status, 400, "{path}");
@@ -59,6 +61,7 @@ fn parameters_that_cannot_be_read_are_named_on_a_page_or_in_json() {
         "/api/v1/runs?last=x",
         "/api/v1/stalls?target=smb",
         "/api/v1/week?days=3",
+        "/api/v1/latency/series?day=3",
     ] {
         let answer = server.get(path);
         assert_eq!(answer.status, 400, "{path}");

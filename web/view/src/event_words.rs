@@ -218,6 +218,18 @@ mod tests {
     }
 
     #[test]
+    fn changed_settings_are_counted_after_their_names_are_removed() {
+        let change = json!({ "before": 1, "after": 2 });
+        let event = EventLine {
+            at: "2026-11-14 08:00:00".to_owned(),
+            target: None,
+            kind: "facts-changed".to_owned(),
+            detail: json!({ "net.a": change, "net.b": change, "net.c": change }),
+        };
+        assert_eq!(line_words(&redaction::redact_event(&event)), "3 settings changed");
+    }
+
+    #[test]
     fn details_have_units_and_only_differences() {
         let of = |detail: Value| event_details(&detail, &TimeZone::UTC);
         let state =

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use longhaul_analysis::summary::{EventLine, WeeklySummary, is_private_key};
 use longhaul_model::{History, NegotiatedOptions, SHARE_KEYS, TargetName};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Placeholder for removed text.
 const PLACEHOLDER: &str = "…";
@@ -91,18 +91,27 @@ pub fn redact_detail(detail: &Value) -> Value {
     match detail {
         Value::String(text) => Value::String(redact_words(text)),
         Value::Array(items) => items.iter().map(redact_detail).collect(),
-        Value::Object(fields) => fields.iter().map(redact_field).collect(),
+        Value::Object(fields) => Value::Object(redact_fields(fields)),
         Value::Null | Value::Bool(_) | Value::Number(_) => detail.clone(),
     }
 }
 
-fn redact_field((key, value): (&String, &Value)) -> (String, Value) {
-    let hidden = || Value::String(PLACEHOLDER.to_owned());
-    match is_identifier(key) {
-        false => (PLACEHOLDER.to_owned(), hidden()),
-        true if is_private_key(key) => (key.clone(), redact_private(value)),
-        true => (key.clone(), redact_detail(value)),
+/// Returns fields without private data. Removed keys are numbered, so that the number of fields stays the same.
+fn redact_fields(fields: &Map<String, Value>) -> Map<String, Value> {
+    let mut removed = 0;
+    let mut redacted = Map::new();
+    for (key, value) in fields {
+        if is_private_key(key) && is_identifier(key) {
+            redacted.insert(key.clone(), redact_private(value));
+        } else if is_identifier(key) {
+            redacted.insert(key.clone(), redact_detail(value));
+        } else {
+            removed += 1;
+            let number = if removed == 1 { String::new() } else { removed.to_string() };
+            redacted.insert(format!("{PLACEHOLDER}{number}"), Value::String(PLACEHOLDER.to_owned()));
+        }
     }
+    redacted
 }
 
 /// Returns a private value as a placeholder; one that was hidden already stays, because it shows whether a text changed.
@@ -318,6 +327,7 @@ mod tests {
             (json!("//anna@nas/media"), json!("…")),
             (json!({ "path": 4711 }), json!({ "path": "…" })),
             (json!({ "/Volumes/media": 4711 }), json!({ "…": "…" })),
+            (json!({ "/a": 1, "/b": 2, "c": 3 }), json!({ "…": "…", "…2": "…", "c": 3 })),
         ];
         for (detail, expected) in shown {
             assert_eq!(redact_detail(&detail), expected, "{detail}");

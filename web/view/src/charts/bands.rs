@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, Chart, line, number, point, text, truncated};
+use super::svg::{Anchor, Chart, failure_cross, line, number, point, text, truncated};
 use super::ticks::{EventMark, event_lane, event_notes};
 use super::time_scale::TimeScale;
 use crate::table::Table;
@@ -176,7 +176,7 @@ impl BandChart {
         let failed = self.steps.iter().filter(|step| step.failed > 0);
         html! {
             @for step in failed {
-                (super::svg::glyph(point(self.x_position(step.at + self.step / 2), AXIS - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
+                (failure_cross(point(self.x_position(step.at + self.step / 2), AXIS - 0.6)))
             }
         }
     }

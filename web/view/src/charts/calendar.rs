@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::scale::Extent;
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, Chart, area, glyph, number, point, text, truncated};
+use super::svg::{Anchor, Chart, area, failure_cross, number, point, text, truncated};
 use crate::table::Table;
 use crate::units;
 use longhaul_analysis::summary::date_of_day;
@@ -22,8 +22,8 @@ const ROW_HEIGHT: f64 = 1.15;
 const MAX_WEEK_WIDTH: f64 = 4.0;
 /// Maximum length of a name; longer names are truncated.
 const MAX_NAME_CHARS: usize = 24;
-/// Names of the rows.
-const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+/// Names of the rows: the days of the week, Monday first.
+pub(super) const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// Availability of a target on one day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,7 +96,7 @@ impl Calendar {
             @for (day, _) in self.days.iter().filter(|(_, found)| found.failed > 0) {
                 @let x = X_RANGE.from + (self.week_of(*day) as f64 + 0.45) * width;
                 @let y = TOP + ((day - monday_before(*day)) as f64 + 0.45) * ROW_HEIGHT;
-                g { title { (date_of_day(*day).strftime("%-d %b").to_string()) ": failed" } (glyph(point(x, y), "failed", CROSS_OUTLINE)) }
+                g { title { (date_of_day(*day).strftime("%-d %b").to_string()) ": failed" } (failure_cross(point(x, y))) }
             }
         }
     }
@@ -119,7 +119,7 @@ impl Calendar {
         let with = |is: fn(&Availability) -> bool| self.days.iter().filter(|(_, day)| is(day)).count();
         format!(
             "One field per day, one column per week. {}: {} with data, of which {} good, {} with a request slower than one second, \
-             {} with a request that failed or timed out, marked ✗. A framed field has no data: no request was sent.",
+             {} with a request that failed or timed out, marked ✗. A framed field has no value.",
             self.name,
             units::count(self.days.len(), "day"),
             with(|day| day.failed == 0 && day.slow == 0),
@@ -150,9 +150,6 @@ impl Calendar {
         table
     }
 }
-
-/// SVG path of the cross that marks a day with failures.
-const CROSS_OUTLINE: &str = "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5";
 
 fn monday_before(day: i64) -> i64 {
     day - (day + 3).rem_euclid(7)

@@ -15,6 +15,7 @@ use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, line, point, text, trunca
 use super::ticks::{EventMark, event_lane, event_notes};
 use crate::event_words::line_words;
 use crate::table::Table;
+use crate::units;
 
 /// Horizontal range of the days, in percent of the width. The labels of the axis are on the left.
 const X_RANGE: Extent = Extent { from: 13.0, to: 99.0 };
@@ -188,7 +189,7 @@ impl DailyRatios {
     fn background(&self, ratios: LogScale) -> Markup {
         let (low, high) =
             (truncated(&self.sides.0, MAX_NAME_CHARS), truncated(&self.sides.1, MAX_NAME_CHARS));
-        let percent = crate::units::decimal((self.threshold - 1.0) * 100.0, 1);
+        let percent = units::decimal((self.threshold - 1.0) * 100.0, 1);
         let band = (ratios.position(self.threshold), ratios.position(1.0 / self.threshold));
         html! {
             (area("band", point(X_RANGE.from, band.0), point(X_RANGE.to, band.1)))
@@ -219,7 +220,7 @@ impl DailyRatios {
         let is_after = self.ratios.last().is_some_and(|(last, _)| level.day > *last);
         let (from, to) = if is_after { (at, X_RANGE.to) } else { (X_RANGE.from, at) };
         let (y, words) = (ratios.position(level.ratio), if is_after { "after" } else { "before" });
-        let words = format!("{words}: {:.2}×, {} days", level.ratio, level.days);
+        let words = format!("{words}: {:.2}×, {}", level.ratio, units::count(level.days, "day"));
         let above = if y < Y_RANGE.from + 1.6 { 1.2 } else { -0.4 };
         html! {
             (line("change", point(at, Y_RANGE.from), point(at, Y_RANGE.to)))

@@ -8,6 +8,7 @@ use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
 use super::svg::{Anchor, AxisRows, CHARACTER_WIDTH, Chart, glyph, line, point, text, truncated};
 use crate::table::Table;
+use crate::units;
 
 /// Comparisons of the same two targets.
 #[derive(Debug, Clone)]
@@ -143,7 +144,7 @@ impl Forest {
     }
 
     fn description(&self) -> String {
-        let percent = crate::units::decimal((self.threshold - 1.0) * 100.0, 1);
+        let percent = units::decimal((self.threshold - 1.0) * 100.0, 1);
         let mut out = format!(
             "Each line is an interval and its mark is the estimate, on a logarithmic axis of time ratios. At 1× there is no \
              difference; within the shaded band of ±{percent} % a difference is too small to matter. Hollow marks are not decided."
@@ -185,7 +186,7 @@ impl Forest {
 }
 
 fn ratio_description(ratio: RatioEstimate) -> String {
-    format!("{}, {} days", ratio_text(ratio), ratio.days)
+    format!("{}, {}", ratio_text(ratio), units::count(ratio.days, "day"))
 }
 
 impl ForestGroup {
@@ -209,7 +210,7 @@ impl ForestRow {
             (text(point(0.0, top + 1.0), Anchor::Start, "", &self.label))
             @match self.ratio {
                 Some(ratio) => {
-                    (text(point(100.0, top + 1.0), Anchor::End, "quiet", &days_text(ratio.days)))
+                    (text(point(100.0, top + 1.0), Anchor::End, "quiet", &units::count(ratio.days, "day")))
                     (text(point(100.0, y + 0.35), Anchor::End, "", &ratio_label(ratio)))
                     (self.interval(ratio, scale, y))
                 }
@@ -236,8 +237,4 @@ impl ForestRow {
 
 fn axis_ticks(scale: LogScale) -> Vec<f64> {
     scale.ticks(5.5 * CHARACTER_WIDTH)
-}
-
-fn days_text(days: usize) -> String {
-    if days == 1 { "1 day".to_owned() } else { format!("{days} days") }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
+use super::calendar::WEEKDAYS;
 use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
 use super::svg::{Anchor, Chart, area, number, point, text, truncated};
@@ -23,8 +24,6 @@ const MAX_NAME_CHARS: usize = 24;
 const SHADES: usize = 6;
 /// Minimum range of the shades, as a ratio. Below it, shades would show noise and start at the same rounded value.
 const MIN_RANGE: f64 = 2.0;
-/// Names of the rows.
-const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// Heat map of one target.
 #[derive(Debug, Clone)]

@@ -24,6 +24,10 @@ pub enum Anchor {
     Middle,
     /// The end of the text.
     End,
+    /// The start of the text, with a small gap after the position, for a label next to a mark.
+    After,
+    /// The end of the text, with a small gap before the position.
+    Before,
 }
 
 impl Anchor {
@@ -39,9 +43,18 @@ impl Anchor {
 
     const fn name(self) -> &'static str {
         match self {
-            Self::Start => "start",
+            Self::Start | Self::After => "start",
             Self::Middle => "middle",
-            Self::End => "end",
+            Self::End | Self::Before => "end",
+        }
+    }
+
+    /// Returns the shift of the text from its position; `None` if there is no gap.
+    const fn gap(self) -> Option<&'static str> {
+        match self {
+            Self::After => Some("0.7em"),
+            Self::Before => Some("-0.7em"),
+            Self::Start | Self::Middle | Self::End => None,
         }
     }
 }
@@ -63,20 +76,7 @@ pub const fn point(x: f64, y: f64) -> Point {
 /// Draws a text at a position.
 pub fn text(Point { x, y }: Point, anchor: Anchor, class: &str, words: &str) -> Markup {
     html! {
-        text class=[(!class.is_empty()).then_some(class)] x={ (number(x)) "%" } y={ (number(y)) "em" }
-            text-anchor=(anchor.name()) { (words) }
-    }
-}
-
-/// Draws a text at a small horizontal distance from a position, for a label next to a mark.
-pub fn text_with_gap(Point { x, y }: Point, anchor: Anchor, class: &str, words: &str) -> Markup {
-    let room = match anchor {
-        Anchor::Start => "0.7em",
-        Anchor::Middle => "0",
-        Anchor::End => "-0.7em",
-    };
-    html! {
-        text class=[(!class.is_empty()).then_some(class)] x={ (number(x)) "%" } y={ (number(y)) "em" } dx=(room)
+        text class=[(!class.is_empty()).then_some(class)] x={ (number(x)) "%" } y={ (number(y)) "em" } dx=[anchor.gap()]
             text-anchor=(anchor.name()) { (words) }
     }
 }
@@ -144,6 +144,11 @@ pub fn glyph(Point { x, y }: Point, class: &str, outline: &str) -> Markup {
         svg class={ "mark " (class) } x={ (number(x)) "%" } y={ (number(y)) "em" }
             width="1em" height="1em" viewBox="0 0 12 12" overflow="visible" { path d=(outline) {} }
     }
+}
+
+/// Draws the cross that marks a failure.
+pub fn failure_cross(at: Point) -> Markup {
+    glyph(at, "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5")
 }
 
 /// A chart with its description and its data. The three are always shown together.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::scale::Extent;
-use super::svg::{Anchor, CHARACTER_WIDTH, line, point, text_with_gap};
+use super::svg::{Anchor, CHARACTER_WIDTH, line, point, text};
 
 /// Maximum number of events that have a number. If there are more, only their ticks are drawn, and the reader is referred to the
 /// event log.
@@ -27,7 +27,7 @@ pub fn event_lane(events: &[EventMark], height: Extent) -> Markup {
     html! {
         @for event in events { (line("event", point(event.x, height.from), point(event.x, height.to))) }
         @match events {
-            [only] if has_room(only) => { (text_with_gap(point(only.x, y), side(only.x), "quiet", &only.words)) }
+            [only] if has_room(only) => { (text(point(only.x, y), side(only.x), "quiet", &only.words)) }
             _ if events.len() > MAX_LISTED_EVENTS => {}
             _ => {
                 @for group in numbered.chunk_by(|a, b| b.1 - a.1 < 6.0 * CHARACTER_WIDTH) { (tick_label(group, y)) }
@@ -54,7 +54,7 @@ fn has_room(event: &EventMark) -> bool {
 }
 
 const fn side(x: f64) -> Anchor {
-    if x < 50.0 { Anchor::Start } else { Anchor::End }
+    if x < 50.0 { Anchor::After } else { Anchor::Before }
 }
 
 /// Draws the label of a group of ticks: to the right of the last tick, or to the left of the first tick near the right
@@ -66,8 +66,8 @@ fn tick_label(group: &[(usize, f64)], y: f64) -> Markup {
         [] => return Markup::default(),
     };
     let label = if first == last { first.to_string() } else { format!("{first}–{last}") };
-    let (x, anchor) = if to < 88.0 { (to, Anchor::Start) } else { (from, Anchor::End) };
-    text_with_gap(point(x, y), anchor, "strong", &label)
+    let (x, anchor) = if to < 88.0 { (to, Anchor::After) } else { (from, Anchor::Before) };
+    text(point(x, y), anchor, "strong", &label)
 }
 
 #[cfg(test)]

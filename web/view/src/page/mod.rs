@@ -31,15 +31,7 @@ pub fn html(weekly: &WeeklySummary, environment: &Environment) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
-                link rel="icon" href="data:,";
-                title { "longhaul, week " (weekly.week) }
-                style { (PreEscaped(charts::STYLE)) (PreEscaped(STYLE)) }
-            }
+            (head(&format!("longhaul, week {}", weekly.week)))
             body {
                 a class="skip" href="#answer" { "Skip to the answer" }
                 header { p class="product" { "longhaul" } p { "Week " (words::dates_and_scale(weekly)) } }
@@ -65,15 +57,7 @@ pub fn document_page(title: &str, document: &Document) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
-                link rel="icon" href="data:,";
-                title { (title) }
-                style { (PreEscaped(charts::STYLE)) (PreEscaped(STYLE)) }
-            }
+            (head(title))
             body {
                 header { p class="product" { "longhaul" } p { (title) } }
                 main { (contents(document)) (render::html::render(document, &SeriesStyles::default())) }
@@ -82,6 +66,21 @@ pub fn document_page(title: &str, document: &Document) -> String {
         }
     };
     charts::svg::strip_control_characters(&page.into_string())
+}
+
+/// Renders the head of a page without network and scripts.
+fn head(title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
+            link rel="icon" href="data:,";
+            title { (title) }
+            style { (PreEscaped(charts::STYLE)) (PreEscaped(STYLE)) }
+        }
+    }
 }
 
 /// Renders the table of contents of a document.

@@ -3,8 +3,8 @@
 use longhaul_analysis::summary::RatioEstimate;
 use longhaul_view::charts::svg::CHARACTER_WIDTH;
 use longhaul_view::charts::{
-    Chart, DailyRatios, Forest, ForestGroup, ForestRow, MarkFill, SeriesStyle, SeriesStyles, TimeRow,
-    TimeRows, TimesChart, daily_ratios::day_of,
+    Chart, DailyRatios, Forest, ForestGroup, ForestRow, MarkFill, RatioLevel, SeriesStyle, SeriesStyles,
+    TimeRow, TimeRows, TimesChart, daily_ratios::day_of,
 };
 use longhaul_view::words;
 use proptest::prelude::*;
@@ -257,6 +257,22 @@ fn undecided_marks_are_hollow_and_days_are_labelled() {
     let svg = forest.draw(Forest::shared_scale([&forest])).standalone(720);
     assert_eq!((all(&svg, "path", "hollow", |_| ()).len(), all(&svg, "path", "solid", |_| ()).len()), (1, 1));
     assert_eq!(svg.matches(">24 days<").count(), 2);
+}
+
+#[test]
+fn single_day_is_written_in_the_singular() {
+    let mut one = row("a", (1.2, 1.1, 1.3), MarkFill::Solid);
+    one.ratio = one.ratio.map(|ratio| RatioEstimate { days: 1, ..ratio });
+    let forest = forest("a", vec![one]);
+    let weekly = world::last_week();
+    let headline = weekly.pairs[1].headline.as_ref().unwrap();
+    let mut days = DailyRatios::from_comparison(headline, 1.1, &[]).unwrap();
+    days.other_level = days.other_level.map(|level| RatioLevel { days: 1, ..level });
+    let forest = forest.draw(Forest::shared_scale([&forest])).standalone(720);
+    let days = days.draw(DailyRatios::shared_scale([&days])).standalone(720);
+    for svg in [forest, days] {
+        assert!(svg.contains(", 1 day") && !svg.contains(" 1 days"), "{svg}");
+    }
 }
 
 #[test]

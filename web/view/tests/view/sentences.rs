@@ -8,6 +8,7 @@ use longhaul_analysis::summary::{ClientCaching, PairSummary, Verdict, WeeklySumm
 use longhaul_model::{Outcome, Role, STANDARD_TASKS};
 use longhaul_view::json::{PairJson, SENTENCES, WeekJson};
 use longhaul_view::screens::sentences::{self, headline};
+use longhaul_view::screens::task_rows::TaskBar;
 use longhaul_view::screens::{self, recommendation, words};
 use serde_json::{Value, json};
 
@@ -23,6 +24,22 @@ fn undecided_answer_says_how_many_days_are_missing() {
     let weekly = World::pair().simulate(0..14, &scenario).after_days(14);
     let text = headline(pair(&weekly));
     assert!(text.contains("About 2 days more."), "only 12 days remain after the warm-up: {text}");
+}
+
+#[test]
+fn difference_among_many_comparisons_may_be_decided_by_more_days() {
+    let mut weekly = world::twenty_percent_faster();
+    let task = &mut weekly.pairs[0].tasks[0];
+    (task.verdict, task.days_needed) = (Verdict::NotEnoughData, None);
+    let text = sentences::comparison(task);
+    assert!(
+        text.ends_with("Only the number of comparisons keeps it open; more days may decide it."),
+        "{text}"
+    );
+    let ratio = task.ratio.as_mut().unwrap();
+    (ratio.low, ratio.high) = (0.5, 2.0);
+    let text = sentences::comparison(task);
+    assert!(text.ends_with("More days are not expected to decide it."), "{text}");
 }
 
 #[test]
@@ -73,6 +90,19 @@ fn share_that_always_failed_has_no_percentage() {
     assert!(text.starts_with("Every task failed on nfs in all ") && !text.contains('%'), "{text}");
     let rows: Vec<String> = pair(&weekly).tasks.iter().map(screens::result::result).collect();
     assert!(rows.iter().all(|row| row.starts_with("smb: nfs failed in all ")), "{rows:?}");
+}
+
+#[test]
+fn failures_of_the_first_days_are_counted() {
+    let scenario = |run: SimulatedRun| match (run.target, run.turn) {
+        (1, 0) => (Outcome::Error, 0.1),
+        _ => steady(10.0, run),
+    };
+    let weekly = World::pair().simulate(0..1, &scenario).after_days(1);
+    let rows = screens::task_rows::task_rows(&weekly);
+    let bars: Vec<String> = rows[0].bars.iter().map(TaskBar::description).collect();
+    assert!(bars[0].starts_with("smb: ") && bars[0].ends_with("; 6 times, 0 failed"), "{bars:?}");
+    assert!(bars[1].starts_with("nfs: ") && bars[1].ends_with("; 5 times, 1 failed"), "{bars:?}");
 }
 
 #[test]

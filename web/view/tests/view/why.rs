@@ -31,10 +31,17 @@ fn nfs() -> Attribution {
 
 #[test]
 fn what_stands_out_is_named_with_its_time() {
-    assert_eq!(why::statement(&nfs()), "mostly the NAS: 840 ms of 1.20 s (70 %).");
+    assert_eq!(why::statement(&nfs()), "the NAS stands out: 840 ms of 1.20 s (70 %).");
     assert_eq!(why::statement(&Attribution { largest: None, ..nfs() }), "1.20 s; nothing stands out.");
     let unknown = opening("nfs", "NFS 4.2", [None; 5]);
     assert_eq!(why::statement(&unknown), "1.20 s; no times of requests are known.");
+}
+
+#[test]
+fn smaller_part_that_stands_out_is_not_called_most_of_the_time() {
+    let parts = [Some(0.5), Some(0.0), Some(0.312), Some(0.388), None];
+    let network = Attribution { largest: Some(Layer::Wire), ..opening("nfs", "NFS 4.2", parts) };
+    assert_eq!(why::statement(&network), "the network stands out: 312 ms of 1.20 s (26 %).");
 }
 
 #[test]
@@ -71,7 +78,7 @@ fn the_screen_lists_each_task_once_with_all_shares() {
     let lines = terminal::lines(&why::why(&[nfs(), smb]));
     let screen: String = lines.iter().map(|line| line.content() + "\n").collect();
     assert_eq!(screen.matches("Opening a large folder, cold\n").count(), 1, "{screen}");
-    for line in ["nfs: mostly the NAS: 840 ms of 1.20 s (70 %).", "smb: 1.20 s; nothing stands out."] {
+    for line in ["nfs: the NAS stands out: 840 ms of 1.20 s (70 %).", "smb: 1.20 s; nothing stands out."] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     for bar in ["ccwwwwssssssssssssss", "ccccccccwwwwssssssss"] {
