@@ -137,7 +137,11 @@ impl RotationState {
         for number in (1..ROTATED_LOG_FILES).rev() {
             let _ = std::fs::rename(self.rotated_path(number), self.rotated_path(number + 1));
         }
-        std::fs::rename(&self.path, self.rotated_path(1))?;
+        match std::fs::rename(&self.path, self.rotated_path(1)) {
+            // A user has removed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            renamed => renamed?,
+        }
         self.file = private_files::options().create(true).append(true).open(&self.path)?;
         self.written_bytes = 0;
         Ok(())

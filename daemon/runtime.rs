@@ -59,7 +59,10 @@ pub fn run_until_stopped(service: Service, server: ServerContext) -> anyhow::Res
         .max_blocking_threads(MAX_BLOCKING_THREADS)
         .build()
         .context("start the runtime")?;
-    runtime.block_on(serve(service, server))
+    let reason = runtime.block_on(serve(service, server));
+    // A request that waits for an examination must not delay the end.
+    runtime.shutdown_background();
+    reason
 }
 
 async fn serve(service: Service, mut server: ServerContext) -> anyhow::Result<ExitReason> {

@@ -59,7 +59,7 @@ impl Session {
         let writer = Writer::spawn(store);
         // Rounds that a killed process left open would be shown as in progress for ever.
         let reason = "longhaul exited during the round";
-        close_open_rounds(&reader, &writer, reason, platform::wall_clock())?;
+        close_open_rounds(&reader, &writer, reason)?;
         let interruption = listen_for_interrupt()?;
         Ok(Self { writer, launcher, database, machine_seed, interruption, _database_lock: exclusive })
     }
@@ -169,12 +169,7 @@ fn run_plan(
 ) -> anyhow::Result<ForegroundPlan> {
     let given = paths::parse_targets(&arguments.targets, mounts)?;
     check_managed(arguments, &given, config)?;
-    let targets = if given.is_empty() { config.targets.clone() } else { given };
-    if targets.is_empty() {
-        let message =
-            "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul init`)";
-        return Err(UsageError(message.to_owned()).into());
-    }
+    let targets = paths::given_or_configured(given, config)?;
     let workloads = if arguments.workloads.is_empty() { &config.workloads } else { &arguments.workloads };
     if let Some(unknown) = workloads.iter().find(|name| catalog().find(name).is_none()) {
         let known: Vec<&str> = TASKS.iter().map(|workload| workload.name()).collect();

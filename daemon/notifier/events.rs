@@ -12,7 +12,7 @@ use longhaul_model::NotificationKind;
 use longhaul_notify::ChannelConfig;
 use longhaul_service::config::Config;
 use longhaul_service::notifications::{
-    Occurrence, Rules, Tracker, damage_events, disk_events, due_digest, result_events,
+    Occurrence, Rules, Tracker, damage_events, digest_switched_off, disk_events, due_digest, result_events,
 };
 use longhaul_service::status::Status;
 use longhaul_store::{NewNotification, NotificationBatch, Reader, StateChange, Writer};
@@ -96,7 +96,10 @@ impl EventCollector {
 
     /// Observes the calendar.
     pub fn observe_calendar(&mut self, rules: &Rules, now: &Zoned) {
-        let found = rules.digest.and_then(|time| due_digest(time, now, &self.state));
+        let found = match rules.digest {
+            Some(time) => due_digest(time, now, &self.state),
+            None => digest_switched_off(&self.state),
+        };
         self.add(found, None);
     }
 

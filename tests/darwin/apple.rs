@@ -7,8 +7,7 @@ use std::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_ushort};
 
 // What only `unix.rs` calls, which runs on Linux anyway.
 pub use linux_libc::{
-    F_RDLCK, F_SETLK, F_UNLCK, F_WRLCK, SEEK_SET, c_short, c_void, close, flock, getloadavg, localtime_r, off_t,
-    time_t, tm,
+    F_RDLCK, F_SETLK, F_UNLCK, F_WRLCK, SEEK_SET, c_short, c_void, close, flock, getloadavg, off_t, time_t,
 };
 
 pub type clockid_t = c_uint;

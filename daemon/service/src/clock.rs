@@ -72,7 +72,8 @@ impl Clock for SystemClock {
         let awake_ns = platform::monotonic_ns().cast_signed();
         ClockReading {
             wall: platform::wall_clock(),
-            utc_offset_seconds: platform::utc_offset_seconds(),
+            // Follows a changed zone within minutes; `localtime_r` of glibc reads the zone once.
+            utc_offset_seconds: jiff::Zoned::now().offset().seconds(),
             awake_ns,
             continuous_ns: platform::continuous_ns().cast_signed(),
         }

@@ -8,7 +8,7 @@ use longhaul_store::{RoundStatus, Writer};
 
 use crate::clock::SystemClock;
 use crate::nas::NasMonitor;
-use crate::round::{RetryLimit, RoundError, RoundObserver, RoundRunner, RoundSpec, RoundTasks, StartedRound};
+use crate::round::{RetryLimit, RoundError, RoundObserver, RoundRunner, RoundSpec, RoundTasks};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::worker::{Interruption, Launcher, Worker};
 
@@ -121,9 +121,9 @@ impl<'a> ForegroundRunner<'a> {
             nas: nas.as_ref(),
         };
         let mut workers: Vec<&mut Worker> = self.workers.iter_mut().collect();
-        let number = runner.begin(spec, &workers)?;
-        observer.round_started(number, index, self.plan.rounds);
-        let result = runner.run(StartedRound { number, spec }, &mut workers, observer)?;
+        let started = runner.begin(spec, &workers)?;
+        observer.round_started(started.number, index, self.plan.rounds);
+        let result = runner.run(started, &mut workers, observer)?;
         totals.runs += result.runs;
         totals.failed_runs += result.failed_runs;
         totals.interrupted = result.status == RoundStatus::CutShort || self.interruption.is_requested();

@@ -63,8 +63,8 @@ pub trait RoundObserver: WorkerObserver {
     fn run_not_stored(&mut self, _error: &longhaul_store::Error) {}
 }
 
-/// Stores the end of rounds that were left open: a crash or a database error ended them. Returns those that were
-/// open.
+/// Stores the end of rounds that were left open: a crash or a database error ended them, at the end of their last run as far as is
+/// known. Returns those that were open.
 ///
 /// # Errors
 ///
@@ -73,12 +73,12 @@ pub fn close_open_rounds(
     reader: &Reader,
     writer: &Writer,
     reason: &str,
-    now: Timestamp,
 ) -> longhaul_store::Result<Vec<StoredRound>> {
     let open = reader.open_rounds()?;
     for round in &open {
         let (status, reason) = (RoundStatus::CutShort, Some(reason.to_owned()));
-        writer.end_round(round.number, RoundEnd { status, reason, ended: now })?;
+        let ended = reader.last_run_end(round.number)?.unwrap_or(round.round.started);
+        writer.end_round(round.number, RoundEnd { status, reason, ended })?;
     }
     Ok(open)
 }
@@ -123,6 +123,8 @@ pub struct StartedRound<'a> {
     pub number: i64,
     /// Parameters of the round.
     pub spec: &'a RoundSpec,
+    /// Reading of [`ClockReading::asleep_ns`] at its start.
+    asleep_ns: i64,
 }
 
 /// A workload and a target of a round, by their indices.
@@ -166,13 +168,19 @@ struct RunStart {
 }
 
 impl RoundRunner<'_> {
-    /// Stores the start of a round and returns its number.
+    /// Stores the start of a round.
     ///
     /// # Errors
     ///
     /// If the database refuses the round.
-    pub fn begin(&self, spec: &RoundSpec, workers: &[&mut Worker]) -> Result<i64, RoundError> {
-        Ok(self.writer.begin_round(self.new_round(spec, workers))?)
+    pub fn begin<'s>(
+        &self,
+        spec: &'s RoundSpec,
+        workers: &[&mut Worker],
+    ) -> Result<StartedRound<'s>, RoundError> {
+        let asleep_ns = self.clock.now().asleep_ns();
+        let number = self.writer.begin_round(self.new_round(spec, workers))?;
+        Ok(StartedRound { number, spec, asleep_ns })
     }
 
     /// Prepares and runs all workloads of a started round, and stores its end.
@@ -186,8 +194,7 @@ impl RoundRunner<'_> {
         workers: &mut [&mut Worker],
         observer: &mut dyn RoundObserver,
     ) -> Result<RoundResult, RoundError> {
-        let StartedRound { number, spec } = started;
-        let asleep_ns = self.clock.now().asleep_ns();
+        let StartedRound { number, spec, asleep_ns } = started;
         let mut progress = RoundProgress::new(number, spec);
         // Keeps the machine awake until this function returns.
         let kept_awake = platform::keep_awake();

@@ -60,8 +60,8 @@ impl StoreRetry<'_> {
     fn may_retry(&self, attempts: u32, began_ns: i64) -> bool {
         match self.limit {
             RetryLimit::Attempts(limit) => attempts < limit,
-            // A pause of the user or a changed mount is no reason to drop a run. But the service carries out commands only
-            // after the round, and later than this the round is void anyway.
+            // A pause of the user or a changed mount is no reason to drop a run. But the service applies a new
+            // configuration only after the round, and later than this the round is void anyway.
             RetryLimit::ServiceStop(service_stop) => {
                 let may_wait = self.stop.reason().is_none() || self.waited(began_ns) <= MAX_DELAY;
                 may_wait && !service_stop.is_requested()

@@ -78,12 +78,14 @@ fn round_during_which_the_machine_slept_is_void() {
     let folder = folder();
     // The first round starts ten seconds after the service.
     let simulation =
-        Simulation::new(folder.path()).lasting(HOUR / 2).then(20 * SECOND, SimulatedEvent::Sleep(HOUR / 6));
+        Simulation::new(folder.path()).lasting(30 * HOUR).then(20 * SECOND, SimulatedEvent::Sleep(9 * HOUR));
     let database = simulation.database.clone();
     simulation.run();
     let all = rounds(&database);
     assert_eq!(all[0].end.as_ref().unwrap().status, RoundStatus::Void);
-    assert!(reason_codes(&all)[0].starts_with("slept"));
+    let codes = reason_codes(&all);
+    assert!(codes[0].starts_with("slept"));
+    assert!(!codes.iter().any(|code| code == "time-budget"), "the night is no time of rounds: {codes:?}");
     let slept = Reader::open(&database).unwrap().void_rounds_since(Timestamp::UNIX_EPOCH, "slept").unwrap();
     assert_eq!(slept, 1, "`longhaul doctor` counts these rounds");
 }
@@ -189,6 +191,21 @@ fn pause_skips_rounds_and_survives_a_restart() {
     let paused = reason_codes(&all);
     assert!((3..=5).contains(&paused.len()) && paused.iter().all(|code| code == "paused"), "{paused:?}");
     assert!(completed_rounds(&all) >= 2);
+}
+
+#[test]
+fn pause_during_a_round_outlasts_a_stop_in_that_round() {
+    let folder = folder();
+    let pause_and_stop = |handle: &ServiceHandle, _: &Path| {
+        handle.send(Command::SetPause(Pause::On));
+        handle.send(Command::Stop);
+    };
+    let simulation =
+        Simulation::new(folder.path()).lasting(HOUR).then(20 * SECOND, SimulatedEvent::Call(pause_and_stop));
+    let database = simulation.database.clone();
+    simulation.run();
+    let last = Reader::open(&database).unwrap().last_event(["pause", "resume"]).unwrap();
+    assert_eq!(last.unwrap().event.kind, "pause");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_model::Hint;
 use rusqlite::ErrorCode;
-use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
 /// Result type of the store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -178,7 +178,14 @@ pub enum Error {
 impl Error {
     /// Returns true if the failed call changed nothing and may succeed when it is retried.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Locked { .. } | Self::DiskFull { .. })
+        match self {
+            Self::Locked { .. } | Self::DiskFull { .. } => true,
+            // SQLite reports a user's exceeded quota so (`unixWrite` in os_unix.c knows ENOSPC only).
+            Self::Sqlite { source, .. } => {
+                source.sqlite_error().is_some_and(|failure| failure.extended_code == SQLITE_IOERR_WRITE)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -213,7 +220,7 @@ impl Hint for Error {
                 "check that its folder exists and that you can read and write it, or give another `--database PATH`"
             }
             Self::Sqlite { .. } => {
-                "everything stored before is safe; check the health of the disk, and report the error if it persists"
+                "everything stored before is safe; check your quota on that disk and its health, and report the error if it persists"
             }
             Self::NoSuchRound { .. } => "start a new round",
             Self::Unstorable { .. } => "please report it",

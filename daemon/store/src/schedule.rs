@@ -145,16 +145,31 @@ impl Reader {
         Ok(count.cast_unsigned())
     }
 
-    /// Returns the total duration of the finished rounds that were scheduled at `since` or later, with the checks after
-    /// them.
+    /// Returns the end of the last run of a round; `None` if no run of it is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Damaged`] if the file is damaged.
+    pub fn last_run_end(&self, round: i64) -> Result<Option<Timestamp>> {
+        let query = "SELECT max(started_us + CAST(seconds * 1000000 AS INTEGER)) FROM run WHERE round = ?1";
+        self.in_snapshot("read the end of the last run of a round", |cx| {
+            let end: Option<i64> = cx.query_row(query, [round], |row| row.get(0))?;
+            Ok(end.map(Timestamp::from_us))
+        })
+    }
+
+    /// Returns the total duration of the finished rounds that were scheduled at `since` or later, with the checks around
+    /// them. Of a void round, in which the machine may have slept or waited for a full disk, only the runs count.
     ///
     /// # Errors
     ///
     /// [`crate::Error::Damaged`] if the file is damaged.
     pub fn busy_since(&self, since: Timestamp) -> Result<Duration> {
         let query =
-            "SELECT coalesce(sum(max(ended_us - started_us, 0) + coalesce(checks_us, 0)), 0) FROM round
-            WHERE status IN ('ok', 'void', 'cut-short') AND scheduled_us >= ?1";
+            "SELECT coalesce(sum(coalesce(checks_us, 0) + CASE status WHEN 'void'
+                THEN (SELECT coalesce(CAST(sum(seconds) * 1000000 AS INTEGER), 0) FROM run WHERE run.round = round.number)
+                ELSE max(ended_us - started_us, 0) END), 0)
+            FROM round WHERE status IN ('ok', 'void', 'cut-short') AND scheduled_us >= ?1";
         self.in_snapshot("add up the time of rounds", |cx| {
             let busy: i64 = cx.query_row(query, [since.as_us()], |row| row.get(0))?;
             Ok(Duration::from_micros(busy.cast_unsigned()))

@@ -48,7 +48,8 @@ impl Store {
         busy_timeout: Duration,
     ) -> Result<Self> {
         let path = location::create_database_folder(path, mounts)?;
-        let crashed = wal_path(&path).exists();
+        // SQLite keeps the log beside the file that a link leads to.
+        let crashed = wal_path(&path.canonicalize().unwrap_or_else(|_| path.clone())).exists();
         let in_opening = |fault: Fault| fault.into_error(OPEN_OPERATION, &path);
         create_private(&path);
         let mut connection = Connection::open(&path).map_err(|error| in_opening(error.into()))?;

@@ -100,8 +100,7 @@ pub use unix::{
     Access, ByteRange, LockAction, Space, close, create_at, error_name, fsync, getxattr, host_name,
     is_unsupported, load_average, lock_range, make_directory_at, open_at, open_directory, open_directory_at,
     owner_at, page_bytes, raise_descriptor_limit, read_at, remove_directory_at, remove_xattr, rename_at,
-    resident_share, set_mode, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock,
-    write_at,
+    resident_share, set_mode, setxattr, space, truncate, unlink_at, user_id, wall_clock, write_at,
 };
 
 pub use unrecognized_output::{UnrecognizedOutput, unrecognized_outputs};

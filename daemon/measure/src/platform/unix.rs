@@ -375,19 +375,6 @@ pub fn wall_clock() -> Timestamp {
     Timestamp::UNIX_EPOCH + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Returns the present offset of local time from UTC, in seconds.
-pub fn utc_offset_seconds() -> i32 {
-    let now: libc::time_t = wall_clock().as_us() / 1_000_000;
-    let mut local = std::mem::MaybeUninit::<libc::tm>::zeroed();
-    // SAFETY: both pointers are valid for the call; localtime_r fills the struct or returns null, and zeroes
-    // are a valid tm.
-    let local = unsafe {
-        libc::localtime_r(&now, local.as_mut_ptr());
-        local.assume_init()
-    };
-    i32::try_from(local.tm_gmtoff).unwrap_or(0)
-}
-
 /// Returns the name of a system error, such as `ENOSPC`; `None` if the error did not come from the system.
 pub fn error_name(error: &io::Error) -> Option<String> {
     let code = error.raw_os_error()?;

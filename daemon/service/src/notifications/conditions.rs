@@ -8,7 +8,7 @@ use longhaul_model::Timestamp;
 /// Longest time for which the end of a condition has to last before it is reported.
 const MAX_END_DELAY: Duration = Duration::from_secs(60);
 /// Time without an observation after which a condition that was not reported begins anew: meanwhile the machine slept.
-const MAX_GAP: Duration = Duration::from_secs(120);
+pub(super) const MAX_GAP: Duration = Duration::from_secs(120);
 
 /// Knowledge about a condition at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -44,6 +44,11 @@ pub fn due_digest(time: DigestTime, now: &Zoned, state: &BTreeMap<String, String
     Some(digest)
 }
 
+/// Returns what is to be stored while the digest is switched off, so that nothing is due for this time when it is switched on again.
+pub fn digest_switched_off(state: &BTreeMap<String, String>) -> Option<Occurrence> {
+    state.contains_key(SINCE).then(|| Occurrence::silent(SINCE, None))
+}
+
 /// Returns the time of the digest in the week of the calendar that contains `now`.
 fn due_in_week_of(time: DigestTime, now: &Zoned) -> Option<Zoned> {
     let (hour, minute) = ((time.minute / 60) as i8, (time.minute % 60) as i8);
@@ -98,6 +103,17 @@ mod tests {
     #[test]
     fn switching_on_later_in_the_week_sends_nothing() {
         assert!(keys(&["2026-11-25T10:00", "2026-11-26T10:00"]).is_empty());
+    }
+
+    #[test]
+    fn digest_that_was_off_is_not_sent_for_that_time() {
+        let mut state = BTreeMap::from([(SINCE.to_owned(), "0".to_owned())]);
+        let off = digest_switched_off(&state).unwrap();
+        assert_eq!((off.state.key.as_str(), off.state.value), (SINCE, None));
+        state.clear();
+        assert!(digest_switched_off(&state).is_none());
+        let thursday: Zoned = "2026-11-26T10:00[Europe/Berlin]".parse().unwrap();
+        assert!(due_digest(MONDAY, &thursday, &state).unwrap().event.is_none());
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod tracker;
 pub use channel_checks::check_channels;
 pub use damage::damage_events;
 pub use delivery::{NextDelivery, next_step, retry_delay};
-pub use digest::{DigestTime, due_digest};
+pub use digest::{DigestTime, digest_switched_off, due_digest};
 pub use disks::disk_events;
 pub use occurrence::Occurrence;
 pub use quiet_hours::QuietHours;

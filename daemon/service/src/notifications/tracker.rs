@@ -6,7 +6,7 @@ use longhaul_model::status::{LastRound, State, Status, TargetState, TargetStatus
 use longhaul_model::time::DAY;
 use longhaul_model::{DownReason, MeasuringProblem, NotificationEvent, RoundStatus, TargetName, Timestamp};
 
-use super::conditions::{ConditionChange, ConditionState, Conditions, ObservedAt};
+use super::conditions::{ConditionChange, ConditionState, Conditions, MAX_GAP, ObservedAt};
 use super::occurrence::Occurrence;
 use super::settings::Rules;
 
@@ -19,8 +19,10 @@ const PROBLEM_PREFIX: &str = "problem:";
 pub struct Tracker {
     targets: Conditions<TargetName>,
     problems: Conditions<MeasuringProblem>,
-    /// Time of the last completed round, of the start of the service, or of the last pause.
+    /// Time of the last completed round, of the start of the service, or of the last pause, later by the time asleep since then.
     last_measured: Option<Timestamp>,
+    /// Time of the last observation.
+    observed: Option<Timestamp>,
 }
 
 impl Tracker {
@@ -102,8 +104,11 @@ impl Tracker {
     fn no_rounds(&mut self, status: &Status) -> ConditionState {
         let completed =
             status.last_round.as_ref().filter(|round| is_completed(round)).map(|round| round.ended_us);
-        let mut last =
+        let gap = self.observed.replace(status.now_us).map(|before| status.now_us.since(before));
+        let asleep = gap.filter(|gap| *gap > MAX_GAP).unwrap_or_default();
+        let measured =
             self.last_measured.unwrap_or(status.started_us).max(completed.unwrap_or(Timestamp::MIN));
+        let mut last = measured + asleep;
         let is_wanted =
             matches!(status.state, State::Waiting | State::Measuring) && !status.targets.is_empty();
         if !is_wanted || last > status.now_us {
@@ -275,12 +280,22 @@ mod tests {
         let rules = Rules { down_after: Duration::ZERO, ..Rules::default() };
         let (mut waits, mut paused) = (Tracker::default(), Tracker::default());
         let mut reported = vec![];
-        for hour in 0..30 {
-            reported.extend(kinds(&waits.observe(&status(hour * 60, waiting()), &rules)));
+        for minute in 0..30 * 60 {
+            reported.extend(kinds(&waits.observe(&status(minute, waiting()), &rules)));
             let state = State::Paused { until_us: None };
-            let found = paused.observe(&Status { state, ..status(hour * 60, waiting()) }, &rules);
+            let found = paused.observe(&Status { state, ..status(minute, waiting()) }, &rules);
             assert!(found.is_empty());
         }
         assert_eq!(reported, ["cannot-measure"]);
+    }
+
+    #[test]
+    fn weekend_asleep_is_no_day_without_a_round() {
+        let rules = Rules { down_after: Duration::ZERO, ..Rules::default() };
+        let mut tracker = Tracker::default();
+        let days = [0..60, 62 * 60..63 * 60].into_iter().flatten();
+        let reported: Vec<_> =
+            days.flat_map(|minute| kinds(&tracker.observe(&status(minute, waiting()), &rules))).collect();
+        assert!(reported.is_empty(), "{reported:?}");
     }
 }

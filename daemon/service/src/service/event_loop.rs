@@ -86,7 +86,8 @@ impl Service {
                 if let (Pause::On | Pause::Until(_), Some(RunningTask::Round(round))) = (pause, &self.task) {
                     round.stop.request(RoundStop::CutShort("paused: paused by the user".to_owned()));
                 }
-                self.commands.pause = Some(pause);
+                // At once: the caller is told that it is done, and the service may end before the round has.
+                self.set_pause(pause);
             }
             Command::RunRound => self.scheduler.request_round(),
             Command::Configure(config) => self.commands.config = Some(config),
@@ -151,9 +152,6 @@ impl Service {
 
     /// Carries out the commands that waited for the end of a task.
     fn handle_commands(&mut self) {
-        if let Some(pause) = self.commands.pause.take() {
-            self.set_pause(pause);
-        }
         if let Some(config) = self.commands.config.take() {
             self.apply_config(*config);
         }
@@ -253,7 +251,11 @@ impl Service {
             return;
         }
         let table = self.mount_table();
-        for change in self.mounts.update(&self.config.targets, &table) {
+        let changes = self.mounts.update(&self.config.targets, &table);
+        if !changes.is_empty() {
+            self.sampling.expire_facts();
+        }
+        for change in changes {
             if let Some(RunningTask::Round(round)) = &self.task
                 && round.targets.contains(&change.target)
             {

@@ -125,10 +125,9 @@ pub struct Service {
     task: Option<RunningTask>,
 }
 
-/// Commands that wait for the end of a task. A later pause or configuration replaces an earlier one.
+/// Commands that wait for the end of a task. A later configuration replaces an earlier one.
 #[derive(Default)]
 struct PendingCommands {
-    pause: Option<Pause>,
     config: Option<Box<Config>>,
     /// Callers that wait for the checks of `longhaul doctor`. One examination answers all of them.
     doctor_replies: Vec<SyncSender<Vec<Check>>>,
@@ -210,8 +209,8 @@ impl Service {
     /// Restores the state of the last service: the last slot, round counts, the pause. Ends rounds that a crash left open.
     fn restore_state(&mut self, now: &ClockReading) -> longhaul_store::Result<()> {
         let reader = self.database.reader()?;
-        let reason = "crash: longhaul crashed during the round";
-        close_open_rounds(&reader, self.database.writer(), reason, now.wall)?;
+        let reason = "crash: longhaul or this machine stopped during the round";
+        close_open_rounds(&reader, self.database.writer(), reason)?;
         let counts = reader.round_counts()?;
         self.scheduler.set_earlier_rounds(reader.count_started_rounds()?, reader.first_scheduled()?);
         if let Some(last) = reader.last_scheduled()? {
@@ -285,6 +284,7 @@ impl Service {
             self.crash_loop.reset();
         }
         self.record(event);
+        self.event_log.store(&self.database);
     }
 
     /// Records changes of the targets' mounts. A target without an earlier reading has no change. Workers of

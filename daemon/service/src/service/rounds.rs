@@ -171,26 +171,31 @@ impl Service {
     }
 
     fn finish_unstored_round(&mut self, error: &RoundError, now: &ClockReading) {
-        self.handle.raise_problem("not-stored", error.to_string(), now.wall);
-        if let RoundError::NotStored { run, .. } = error {
-            tracing::error!(run, "a run could not be stored");
-        }
+        // The status is shown on pages and exported, so the run is only in the log.
+        let text = match error {
+            RoundError::NotStored { source, run } => {
+                tracing::error!(run, "a run could not be stored");
+                source.one_line()
+            }
+            RoundError::Store(_) => error.to_string(),
+        };
+        self.handle.raise_problem("not-stored", text, now.wall);
         // The database file may be the cause, so it is checked before open rounds are closed.
         let mounts = self.mount_table();
         self.check_database_file(&mounts);
-        self.close_open_rounds(now);
+        self.close_open_rounds();
         if !self.handle.is_stopping() {
             self.scheduler.retry_slot(now);
         }
     }
 
     /// Stores the end of rounds that an error left open. If the database still refuses, the next start does it.
-    fn close_open_rounds(&mut self, now: &ClockReading) {
+    fn close_open_rounds(&mut self) {
         let reason = "database: a run could not be stored";
         let closed = self
             .database
             .reader()
-            .and_then(|reader| close_open_rounds(&reader, self.database.writer(), reason, now.wall));
+            .and_then(|reader| close_open_rounds(&reader, self.database.writer(), reason));
         for round in closed.into_iter().flatten() {
             self.scheduler.round_stored(None);
             if round.round.scheduled.is_some() {

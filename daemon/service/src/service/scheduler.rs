@@ -160,7 +160,10 @@ impl Scheduler {
         } else if first.at_ns < self.started_ns {
             SkipReason::new("not-running", "longhaul was not running")
         } else {
-            SkipReason::new("late", "the previous round took too long, or the machine was too busy")
+            SkipReason::new(
+                "late",
+                "the previous round took too long or could not be stored, or the machine was too busy",
+            )
         };
         let count = last.number - first.number + 1;
         let rows = count.min(MAX_MISSED_ROWS).cast_signed();

@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
 use crate::nas::{NasMonitor, check_nas};
 use crate::notifications::{NotifyConfig, check_channels};
-use crate::round::{RetryLimit, RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks, StartedRound};
+use crate::round::{RetryLimit, RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::status::Check;
 use crate::worker::{Interruption, RequestOptions, SilentObserver, Worker, WorkerObserver};
@@ -156,24 +156,27 @@ impl RoundJob {
             retry_limit: RetryLimit::ServiceStop(&self.service_stop),
             nas: nas.as_ref(),
         };
-        let number = runner.begin(&self.spec, workers)?;
+        let started = runner.begin(&self.spec, workers)?;
+        let number = started.number;
         let _span = tracing::info_span!("round", round = number).entered();
         tracing::info!(round = number, targets = workers.len(), "a round starts");
         let mut reporter = RoundReporter { events: &self.events, clock: self.clock.as_ref(), stop };
         let runs = u32::try_from(workers.len() * self.tasks.workloads.len()).unwrap_or(u32::MAX);
         reporter.send(RoundEvent::Started { round: number, runs });
-        let started = StartedRound { number, spec: &self.spec };
-        let mut check_time = Duration::ZERO;
+        // Its time is a part of the round's, because the round has begun.
         if self.measures_freshness {
-            check_time += self.timed(|| self.measure_freshness(number, workers, stop));
+            self.measure_freshness(number, workers, stop);
         }
         let result = runner.run(started, workers, &mut reporter)?;
         if result.status == RoundStatus::Ok {
-            check_time += self.timed(|| self.check_fidelity(workers, &mut reporter));
-        }
-        let is_checked = self.measures_freshness || result.status == RoundStatus::Ok;
-        if is_checked && let Err(error) = self.writer.add_check_time(number, check_time) {
-            tracing::warn!(round = number, error = error.one_line(), "the time of the checks was not stored");
+            let check_time = self.timed(|| self.check_fidelity(workers, &mut reporter));
+            if let Err(error) = self.writer.add_check_time(number, check_time) {
+                tracing::warn!(
+                    round = number,
+                    error = error.one_line(),
+                    "the time of the checks was not stored"
+                );
+            }
         }
         Ok(result)
     }
@@ -258,8 +261,12 @@ impl ExaminationJob {
         let Self { mut workers, notify, nas, events } = self;
         spawn(events, move || {
             let found = workers.iter_mut().map(|worker| examine(worker, &own_interruption)).collect();
-            let mut channels = check_channels(&notify);
-            channels.extend(check_nas(nas.as_ref()));
+            let mut channels = vec![];
+            // Both wait for other machines, and cannot be interrupted.
+            if !own_interruption.is_requested() {
+                channels = check_channels(&notify);
+                channels.extend(check_nas(nas.as_ref()));
+            }
             ServiceEvent::Examined(ExaminationEnd { workers, found, channels })
         });
         ExaminationTask { interruption, replies, snapshot }
