@@ -68,8 +68,8 @@ pub struct Attribution {
     pub seconds: f64,
     /// Parts of the time, one for each layer, in the order of [`Layer::ALL`].
     pub parts: Vec<Part>,
-    /// Layer that stands out: the largest one, if it takes much longer than it does with a good network, NAS or computer.
-    /// `None` if none stands out, or if too little is known.
+    /// Layer that stands out: the one with most time above what it takes with a good network, NAS or computer, if that is much.
+    /// Another one may take more time. `None` if none stands out, or if too little is known.
     pub largest: Option<Layer>,
     /// Median number of round trips; `None` if no source counts them.
     pub round_trips: Option<f64>,

@@ -189,7 +189,8 @@ impl Model {
 }
 
 impl TimedRun {
-    fn is_valid(&self) -> bool {
+    /// Returns true if a model can be fitted to the run.
+    pub(super) fn is_valid(&self) -> bool {
         let NetworkAndDisk { round_trip, bytes_per_second, .. } = self.environment;
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
         !round_trip.is_zero()

@@ -24,7 +24,7 @@ pub struct AssumedChange {
 pub struct Answer {
     /// Target and metric.
     pub key: TargetMetric,
-    /// Number of runs that the model is fitted to.
+    /// Number of runs that a model can be fitted to.
     pub runs: usize,
     /// Time as it usually is, by the model; `None` if there is no model.
     pub usual: Option<Prediction>,
@@ -38,7 +38,7 @@ pub fn what_if(runs: &TimedRuns, change: AssumedChange) -> Vec<Answer> {
 }
 
 fn answer(key: &TargetMetric, runs: &[TimedRun], change: AssumedChange) -> Answer {
-    let (key, count) = (key.clone(), runs.len());
+    let (key, count) = (key.clone(), runs.iter().filter(|run| run.is_valid()).count());
     match Model::fit(runs) {
         Err(reason) => Answer { key, runs: count, usual: None, changed: Err(reason) },
         Ok(model) => {
@@ -58,5 +58,32 @@ impl AssumedChange {
                 .map_or(usual.bytes_per_second, |bits| bits / 8.0 * PAYLOAD),
             disk: self.disk.or(usual.disk),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_no_model_uses_are_not_counted() {
+        let run = |round_trip_ms| TimedRun {
+            environment: NetworkAndDisk {
+                round_trip: Duration::from_millis(round_trip_ms),
+                bytes_per_second: 1e8,
+                disk: None,
+            },
+            seconds: 1.0,
+            bytes: 1e6,
+        };
+        let key = TargetMetric {
+            target: "smb".parse().unwrap(),
+            workload: "time-machine".to_owned(),
+            metric: "burst".to_owned(),
+        };
+        // A round trip time of zero is below the resolution.
+        let runs: Vec<TimedRun> = [0, 0, 0].into_iter().chain(1..=12).map(run).collect();
+        let answer = answer(&key, &runs, AssumedChange::default());
+        assert_eq!((answer.runs, answer.usual.is_some()), (12, true));
     }
 }

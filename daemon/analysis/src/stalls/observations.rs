@@ -98,9 +98,7 @@ impl TargetObservations {
         let medians = self.medians();
         let (mut slow, mut random, mut durations) = (vec![], vec![], vec![]);
         for phase in &self.calls {
-            // Decoding an image asks no server.
-            let is_request = |call: &&Call| !call.is_error && call.operation != Operation::Decode;
-            for call in phase.calls.iter().filter(is_request) {
+            for call in phase.calls.iter().filter(|call| is_answered_request(call)) {
                 // An operation without a random call is rare; nothing says how long it usually takes.
                 let Some(median) = medians.get(&(phase.workload.as_str(), call.operation)) else { continue };
                 let duration = Duration::from_nanos(call.duration_ns);
@@ -129,13 +127,20 @@ impl TargetObservations {
     fn medians(&self) -> BTreeMap<(&str, Operation), Duration> {
         let mut durations: BTreeMap<(&str, Operation), Vec<Duration>> = BTreeMap::new();
         for phase in &self.calls {
-            for call in phase.calls.iter().filter(|call| call.keep_reason == KeepReason::Sample) {
+            let is_random =
+                |call: &&Call| call.keep_reason == KeepReason::Sample && is_answered_request(call);
+            for call in phase.calls.iter().filter(is_random) {
                 let all = durations.entry((phase.workload.as_str(), call.operation)).or_default();
                 all.push(Duration::from_nanos(call.duration_ns));
             }
         }
         durations.into_iter().filter_map(|(key, all)| Some((key, median(all)?))).collect()
     }
+}
+
+/// Returns whether a call was answered by a server. A failed one says nothing about usual times, and decoding an image asks none.
+fn is_answered_request(call: &Call) -> bool {
+    !call.is_error && call.operation != Operation::Decode
 }
 
 /// Returns whether a call took much longer than calls of its kind do.
@@ -161,12 +166,39 @@ pub(super) fn at_least(count: u64, trials: u64, chance: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_model::{CacheState, Scale};
 
     #[test]
     fn binomial_tail_matches_exact_values() {
         assert!((at_least(3, 3, 0.1) - 1e-3).abs() < 1e-12);
         assert!((at_least(1, 4, 0.5) - 0.9375).abs() < 1e-12);
         assert_eq!((at_least(0, 5, 0.5), at_least(2, 5, 1.0)), (1.0, 1.0));
+    }
+
+    #[test]
+    fn failed_calls_do_not_make_others_slow() {
+        let call = |milliseconds: u64, is_error, keep_reason| Call {
+            operation: Operation::Open,
+            offset_ns: 0,
+            duration_ns: milliseconds * 1_000_000,
+            is_error,
+            keep_reason,
+        };
+        let answered = [call(100, false, KeepReason::Sample), call(120, false, KeepReason::Slowest)];
+        let phase = StoredCalls {
+            run: 1,
+            target: "nas".parse().unwrap(),
+            protocol: None,
+            workload: "folder-index".to_owned(),
+            scale: Scale::Quick,
+            phase: "walk".to_owned(),
+            cache: CacheState::Cold,
+            began: Timestamp::UNIX_EPOCH,
+            calls: [&[call(1, true, KeepReason::Sample); 3][..], &answered].concat(),
+        };
+        let observed =
+            TargetObservations { calls: vec![phase], ..TargetObservations::new("nas".parse().unwrap()) };
+        assert_eq!(observed.run_calls().slow, []);
     }
 
     #[test]

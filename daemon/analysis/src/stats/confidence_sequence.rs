@@ -11,9 +11,9 @@ use super::winsorize::{mean_with_outliers, winsorize};
 /// Precision of the mixture for days, `c²`. In a table over 5 to 84 days, ½ is close to the best value everywhere.
 const MIXTURE_VARIANCE: f64 = 0.5;
 /// Number of days from which values are winsorized. With fewer days the median absolute deviation is too uncertain.
-const MIN_DAYS_TO_WINSORIZE: usize = 10;
+pub(super) const MIN_DAYS_TO_WINSORIZE: usize = 10;
 /// Winsorizing bound: distance from the median in scaled median absolute deviations (MAD).
-const WINSORIZE_AT_DEVIATIONS: f64 = 5.0;
+pub(super) const WINSORIZE_AT_DEVIATIONS: f64 = 5.0;
 /// Margin of a claim: `1 + 1.2 · (14/n)³`. Chosen by simulation on other seeds than those of the table
 /// (docs/methodology.md#claims-and-wandering).
 const CLAIM_MARGIN: f64 = 1.2;

@@ -4,13 +4,12 @@
 //! the mixture of [`super::DaySeries`], for the value of the line at one point, with one day less because the slope is
 //! fitted, too (docs/methodology.md#at-a-round-trip-time).
 
-use super::confidence_sequence::{DaySeries, FittedValue, MAX_LOG_RATIO, autocorrelation, mean_square};
+use super::confidence_sequence::{
+    DaySeries, FittedValue, MAX_LOG_RATIO, MIN_DAYS_TO_WINSORIZE, WINSORIZE_AT_DEVIATIONS, autocorrelation,
+    mean_square,
+};
 use super::winsorize::winsorize;
 
-/// Number of days from which residuals are winsorized, and the bound in scaled median absolute deviations: as for days
-/// without a covariate.
-const MIN_DAYS_TO_WINSORIZE: usize = 10;
-const WINSORIZE_AT_DEVIATIONS: f64 = 5.0;
 /// Bisections of an end of the break-even: far more than the 53 bits of a double need.
 const BISECTIONS: usize = 100;
 

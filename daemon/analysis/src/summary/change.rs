@@ -11,24 +11,21 @@ use crate::stats::{best_split, split_at_event};
 use longhaul_model::Event;
 
 /// Kinds of events that disturb a round but change nothing permanently. They cannot explain a lasting change.
-const TRANSIENT_EVENTS: [&str; 17] = [
+const TRANSIENT_EVENTS: [&str; 14] = [
     "wake",
-    "sleep",
     "hang",
     "recovered",
-    "stall",
     "reconnect",
     "clock-step",
     "mount",
     "unmount",
-    "restart",
-    "start",
-    "stop",
     "pause",
     "resume",
     "prepared",
     "utc-offset",
     "database",
+    "missed-rounds",
+    "mismatch",
 ];
 
 /// A lasting change of the ratio of two targets.
@@ -37,11 +34,11 @@ pub struct LastingChange {
     /// First day after the change, in days since 1970-01-01.
     #[serde(skip)]
     pub first_day: i64,
-    /// First day after the change, as an ISO date.
+    /// Day of the event at which the ratio changed, or else the first day after the change, as an ISO date.
     pub date: String,
-    /// Kind of the event that was recorded on the first day after the change; `None` if there is none.
+    /// Kind of the event that was recorded on that day; `None` if there is none.
     pub event: Option<String>,
-    /// Geometric mean of the ratio over the days before the change.
+    /// Geometric mean of the ratio over the days before the change. The day of the event is not among them.
     pub ratio_before: f64,
     /// Number of valid days before the change.
     pub days_before: usize,
@@ -84,24 +81,25 @@ pub(super) fn find_change(
     let events = persistent_events(scope, pair);
     let at_events = events.iter().filter_map(|(day, event)| {
         let split = split_at_event(days, *day, events.len()).filter(|split| split.is_change())?;
-        Some((split, Some(event.kind.clone())))
+        Some((split, *day, Some(event.kind.clone())))
     });
-    let clearest = at_events.max_by(|(a, _), (b, _)| a.t.abs().total_cmp(&b.t.abs()));
+    let clearest = at_events.max_by(|(a, ..), (b, ..)| a.t.abs().total_cmp(&b.t.abs()));
     // Only a fallback: a recorded event also explains the change.
     let anywhere = || {
         let split = best_split(days).filter(|split| split.is_change())?;
         let same_day = events.iter().find(|(day, _)| *day == split.first_day);
-        Some((split, same_day.map(|(_, event)| event.kind.clone())))
+        Some((split, split.first_day, same_day.map(|(_, event)| event.kind.clone())))
     };
-    let (split, event) = clearest.or_else(anywhere)?;
+    // The day of an event belongs to neither part, because the event happened during it.
+    let (split, changed_on, event) = clearest.or_else(anywhere)?;
     let parts: (Vec<f64>, Vec<f64>) = (
-        days.iter().filter(|(day, _)| *day < split.first_day).map(|(_, value)| *value).collect(),
+        days.iter().filter(|(day, _)| *day < changed_on).map(|(_, value)| *value).collect(),
         days.iter().filter(|(day, _)| *day >= split.first_day).map(|(_, value)| *value).collect(),
     );
     let mean = |values: &[f64]| (values.iter().sum::<f64>() / values.len().max(1) as f64).exp();
     Some(LastingChange {
         first_day: split.first_day,
-        date: super::date_of_day(split.first_day).to_string(),
+        date: super::date_of_day(changed_on).to_string(),
         event,
         ratio_before: mean(&parts.0),
         days_before: parts.0.len(),

@@ -131,6 +131,9 @@ pub struct Comparison {
 /// One day of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DayRatio {
+    /// Local day, in days since 1970-01-01.
+    #[serde(skip)]
+    pub day: i64,
     /// Local day, as an ISO date.
     pub date: String,
     /// Median over the day's rounds of the time on `b` divided by the time on `a`.
@@ -225,7 +228,7 @@ pub(super) fn compare(
 }
 
 fn day_ratio((day, ratio): &(i64, f64)) -> DayRatio {
-    DayRatio { date: super::date_of_day(*day).to_string(), ratio: ratio.exp() }
+    DayRatio { day: *day, date: super::date_of_day(*day).to_string(), ratio: ratio.exp() }
 }
 
 impl ComparedRounds {

@@ -55,7 +55,8 @@ impl Freshness {
 
 impl KindFreshness {
     fn new(kind: ChangeKind, days: &[&FreshnessDay]) -> Option<Self> {
-        let total = |count: fn(&FreshnessDay) -> u64| days.iter().map(|day| count(day)).sum::<u64>();
+        let total =
+            |count: fn(&FreshnessDay) -> u64| days.iter().map(|day| count(day)).fold(0, u64::saturating_add);
         let (changes, not_seen) = (total(|day| day.changes), total(|day| day.not_seen));
         let limits = days.iter().filter_map(|day| day.limit).map(|limit| limit.as_secs_f64());
         let limit_seconds = limits.reduce(f64::min);
@@ -115,6 +116,21 @@ mod tests {
         assert!(!shows_old_state(2, 2) && shows_old_state(3, 3));
         assert!(shows_old_state(25, 25));
         assert!(!shows_old_state(1_000, 0) && !shows_old_state(1_000, 50));
+    }
+
+    #[test]
+    fn impossible_counts_of_an_import_do_not_overflow() {
+        let day = FreshnessDay {
+            target: "nas".parse().unwrap(),
+            epoch: 1,
+            kind: ChangeKind::ALL[0],
+            day: 0,
+            changes: u64::MAX,
+            not_seen: 0,
+            slow: 0,
+            limit: None,
+        };
+        assert_eq!(KindFreshness::new(day.kind, &[&day, &day]).unwrap().changes, u64::MAX);
     }
 
     /// The error rate over 4,000 looks, one after each change, where the tolerated share is missed.

@@ -31,7 +31,7 @@ pub enum Objection {
     LessReliable,
     /// The ratio changed, there is no verdict about the days since, and in them it is not faster by a difference that matters.
     Changed {
-        /// First day after the change, as an ISO date.
+        /// Day of the event at which it changed, or else the first day after the change, as an ISO date.
         date: String,
         /// Number of valid days since.
         days: usize,

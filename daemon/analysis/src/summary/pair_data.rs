@@ -65,6 +65,9 @@ impl MetricComparison {
     /// Returns the comparison of paired days, without what is known about other days.
     fn of_days(paired_days: PairedDays, round_trips: RoundTrips) -> Self {
         let unadjusted = DaySeries::from_days(&paired_days.log_ratio_by_day);
+        // One line through days of two kinds would hide the others as a mean does.
+        let are_of_two_kinds = unadjusted.is_none() && round_trips.series().is_some();
+        let round_trips = if are_of_two_kinds { RoundTrips::Unknown } else { round_trips };
         Self {
             series: round_trips.series().or(unadjusted),
             unadjusted,
@@ -176,6 +179,23 @@ impl<'s, 'h> PairData<'s, 'h> {
         Some(MetricComparison { so_far_seconds: median_seconds(&rounds.all), ..compared })
     }
 
+    /// Returns the last day with a log ratio on any metric.
+    fn newest_day(&self) -> Option<i64> {
+        self.rounds.values().filter_map(MetricRounds::last_day).max()
+    }
+
+    /// Returns true if a metric had a value in the newest days. One that is no longer measured must not keep newer rounds out.
+    fn is_current(&self, metric: &MetricRounds) -> bool {
+        let days = self.newest_day().zip(metric.last_day());
+        days.is_some_and(|(newest, last)| last >= newest - DAYS_MEASURED)
+    }
+
+    /// Like [`Self::counted_rounds`]; `None` also for a metric that is no longer measured.
+    pub(super) fn current_rounds(&self, position: MetricIndex) -> Option<&[PairedReading]> {
+        let is_current = self.rounds.get(&position).is_some_and(|metric| self.is_current(metric));
+        self.counted_rounds(position).filter(|_| is_current)
+    }
+
     /// Returns the rounds of a metric after the warm-up; `None` if none of them has a log ratio.
     pub(super) fn counted_rounds(&self, position: MetricIndex) -> Option<&[PairedReading]> {
         self.rounds.get(&position).map(MetricRounds::counted).filter(|rounds| !rounds.is_empty())
@@ -197,15 +217,11 @@ impl<'s, 'h> PairData<'s, 'h> {
 
     /// Like [`Self::compare_overall`], but only over the weighted metrics that `wanted` selects.
     pub(super) fn compare_weighted(&self, wanted: impl Fn(&WaitMetric) -> bool) -> Option<MetricComparison> {
-        // A task that is no longer measured must not keep newer rounds out.
-        let newest = self.rounds.values().filter_map(MetricRounds::last_day).max();
-        let is_current = |of: &MetricRounds| {
-            newest.zip(of.last_day()).is_some_and(|(newest, last)| last >= newest - DAYS_MEASURED)
-        };
-        let current = || self.rounds.iter().filter(|(_, of)| is_current(of));
+        let newest = self.newest_day().unwrap_or(0);
+        let current = || self.rounds.iter().filter(|(_, of)| self.is_current(of));
         let most = |of: fn(&WaitMetric) -> bool| {
             let own = current().filter(|(position, _)| of(position.metric()));
-            own.map(|(_, rounds)| rounds.since(newest.unwrap_or(0) - DAYS_MEASURED)).max().unwrap_or(0)
+            own.map(|(_, rounds)| rounds.since(newest - DAYS_MEASURED)).max().unwrap_or(0)
         };
         // A round of other tasks by hand does not hide weeks of a recording that is measured alone.
         let is_alone = most(WaitMetric::is_replay_waiting) > 2 * most(|metric| metric.weight > 0.0);
@@ -263,6 +279,7 @@ impl<'s, 'h> PairData<'s, 'h> {
         };
         let newest = match change.described {
             ChangePart::After => change.first_day..=i64::MAX,
+            // Without the day of an event, which belongs to neither: an event has 14 days after it, so that these are described.
             ChangePart::Before => *self.counted_days.start()..=change.first_day - 1,
         };
         let part = pairing(&newest);
@@ -363,5 +380,31 @@ impl WaitSum {
 
     fn seconds(self) -> Option<f64> {
         self.last_reading.map(|state| if state == Reading::Failed { self.cap } else { self.times })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns 20 days with wandering round trip times, of which the last four are of another kind.
+    fn days_of_two_kinds() -> PairedDays {
+        let log_ratio = |day: i64| if day < 16 { 0.01 * (day % 5) as f64 - 0.22 } else { 5f64.ln() };
+        let round_trip = |day: i64| (0.002 + 0.0005 * ((7 * day) % 20) as f64).ln();
+        PairedDays {
+            log_ratio_by_day: (0..20).map(|day| (day, log_ratio(day))).collect(),
+            ln_round_trip_by_day: (0..20).map(|day| (day, round_trip(day))).collect(),
+            ..PairedDays::default()
+        }
+    }
+
+    #[test]
+    fn days_of_two_kinds_have_no_series_at_a_round_trip_time() {
+        let days = days_of_two_kinds();
+        let adjusted = RoundTrips::of_days(&days, None);
+        assert!(adjusted.series().is_some(), "the round trip times alone allow it");
+        let comparison = MetricComparison::of_days(days, adjusted);
+        assert_eq!((comparison.series, comparison.unadjusted), (None, None));
+        assert_eq!(comparison.round_trips.series(), None, "no break-even either");
     }
 }

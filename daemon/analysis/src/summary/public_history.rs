@@ -113,7 +113,11 @@ impl Anonymizer {
     fn strip_entry(&mut self, entry: (String, Value)) -> (String, Value) {
         let (key, value) = entry;
         let value = if is_private_key(&key) { self.hide_all(value) } else { self.strip(value) };
-        (if is_private(&key) { self.hide(key) } else { key }, value)
+        (self.shown_key(key), value)
+    }
+
+    fn shown_key(&mut self, key: String) -> String {
+        if is_private(&key) { self.hide(key) } else { key }
     }
 
     fn hide_all(&mut self, value: Value) -> Value {
@@ -122,7 +126,8 @@ impl Anonymizer {
             Value::Number(number) => Value::String(self.hide(number.to_string())),
             Value::Array(items) => items.into_iter().map(|item| self.hide_all(item)).collect(),
             Value::Object(entries) => {
-                entries.into_iter().map(|(key, value)| (key, self.hide_all(value))).collect()
+                let hidden = |(key, value)| (self.shown_key(key), self.hide_all(value));
+                entries.into_iter().map(hidden).collect()
             }
             Value::Null | Value::Bool(_) => value,
         }
@@ -236,6 +241,10 @@ mod tests {
         assert_eq!(
             details(&[json!({"ip": [7, null], "/a": 1})]),
             [json!({"ip": ["hidden-2", null], "hidden-1": 1})]
+        );
+        assert_eq!(
+            details(&[json!({"paths": {"/Users/me/x": 1, "count": 2}})]),
+            [json!({"paths": {"hidden-1": "hidden-2", "count": "hidden-3"}})]
         );
     }
 

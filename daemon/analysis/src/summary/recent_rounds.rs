@@ -20,8 +20,8 @@ pub enum RoundState {
     Failed,
     /// The target was not measured: the round was skipped or void, or the target was unavailable.
     Missed,
-    /// The target had no part in the round: it was added later, the round ended before its turn, or it is a baseline, which has a
-    /// part in few rounds.
+    /// The target had no part in the round: it was added later or removed before, the round ended before its turn, or it is a
+    /// baseline, which has a part in few rounds.
     Absent,
 }
 
@@ -42,12 +42,8 @@ pub fn recent_rounds(history: &History, count: usize) -> Vec<RecentRounds<'_>> {
     let first = rounds.first().map_or(i64::MAX, |round| round.number);
     let runs: Vec<&RunRecord> = history.runs.iter().filter(|run| run.round >= first).collect();
     let targets = history.targets.iter().enumerate().map(|(index, target)| {
-        let is_own = |run: &&RunRecord| run.target == index;
-        let own = TargetRuns {
-            is_baseline: target.role == Role::Baseline,
-            first_round: history.runs.iter().find(is_own).map_or(i64::MAX, |run| run.round),
-            runs: runs.iter().copied().filter(is_own).collect(),
-        };
+        let runs = runs.iter().copied().filter(|run| run.target == index).collect();
+        let own = TargetRuns { history, index, runs };
         RecentRounds { target: &target.name, rounds: own.states(&rounds) }
     });
     targets.collect()
@@ -55,14 +51,14 @@ pub fn recent_rounds(history: &History, count: usize) -> Vec<RecentRounds<'_>> {
 
 /// The runs of a target in the last rounds.
 struct TargetRuns<'h> {
-    is_baseline: bool,
-    /// Number of the first round in which the target had a part.
-    first_round: i64,
+    history: &'h History,
+    /// Index of the target.
+    index: usize,
     runs: Vec<&'h RunRecord>,
 }
 
-impl TargetRuns<'_> {
-    fn states<'h>(&self, rounds: &[&'h RoundRecord]) -> Vec<(&'h RoundRecord, RoundState)> {
+impl<'h> TargetRuns<'h> {
+    fn states(&self, rounds: &[&'h RoundRecord]) -> Vec<(&'h RoundRecord, RoundState)> {
         let usual = UsualTimes::new(&self.runs);
         let of_round = |round: &RoundRecord| {
             let runs: Vec<&RunRecord> =
@@ -78,7 +74,28 @@ impl TargetRuns<'_> {
     /// Returns whether the target would have had a part in a round in which it has no run.
     fn would_have_part(&self, round: &RoundRecord) -> bool {
         let ended_early = matches!(round.status, Some(RoundStatus::Skipped | RoundStatus::Void));
-        ended_early && !self.is_baseline && round.number > self.first_round
+        let is_baseline = self.history.targets[self.index].role == Role::Baseline;
+        // A target with later runs was not removed, so that a round of others by hand tells nothing.
+        let first_run = self.history.runs.iter().find(|run| run.target == self.index);
+        let has_earlier_run = first_run.is_some_and(|run| run.round < round.number);
+        let has_later_run = self.runs.last().is_some_and(|run| run.round > round.number);
+        ended_early && !is_baseline && has_earlier_run && (has_later_run || self.had_part_before(round))
+    }
+
+    /// Returns whether the target took part in the newest earlier round that shows it: a round with a run of it did, a completed
+    /// round without one did not.
+    fn had_part_before(&self, round: &RoundRecord) -> bool {
+        let History { rounds, runs, .. } = self.history;
+        let earlier = &runs[..runs.partition_point(|run| run.round < round.number)];
+        let is_completed = |number: i64| {
+            let index = rounds.binary_search_by_key(&number, |round| round.number);
+            index.is_ok_and(|index| rounds[index].status == Some(RoundStatus::Ok))
+        };
+        let part = |runs: &[RunRecord]| {
+            let has_own = runs.iter().any(|run| run.target == self.index);
+            (has_own || is_completed(runs[0].round)).then_some(has_own)
+        };
+        earlier.chunk_by(|one, next| one.round == next.round).rev().find_map(part).unwrap_or(false)
     }
 }
 

@@ -56,7 +56,7 @@ pub enum RoundTripUnused {
 /// Round trip times of the days of a comparison.
 #[derive(Debug, Clone)]
 pub(super) enum RoundTrips {
-    /// No day has one.
+    /// No day has one, or the days are of two kinds and have no interval at any.
     Unknown,
     /// They are known but not used.
     Unused(RoundTripUnused),

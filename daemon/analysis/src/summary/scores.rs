@@ -19,6 +19,9 @@ const Z: f64 = 1.959_963_984_540_054;
 pub struct Scores {
     /// Target that is scored.
     pub target: TargetName,
+    /// True for the reference target, which has no speed of its own.
+    #[serde(skip)]
+    pub is_reference: bool,
     /// Speed relative to the reference target, which has 100; at 120 a target does the same tasks in 100/120 of the
     /// time. `None` if unknown.
     pub speed: Option<RatioEstimate>,

@@ -370,6 +370,7 @@ fn scores(scope: &AnalysisWindow<'_>, share: usize, results: &ShareResults<'_>) 
     let lost = own_pairs().filter(|pair| pair.winner().is_some_and(|winner| winner != name)).count();
     Scores {
         target: name.clone(),
+        is_reference: reference == Some(name),
         speed: speed.map(|ratio| RatioEstimate {
             value: 100.0 * ratio.value,
             low: 100.0 * ratio.low,

@@ -46,7 +46,7 @@ pub(super) fn weekly_minutes(
         .collect();
     let measured: Vec<(&[PairedReading], f64)> = wanted
         .iter()
-        .filter_map(|(position, count)| Some((pair_data.counted_rounds(*position)?, *count)))
+        .filter_map(|(position, count)| Some((pair_data.current_rounds(*position)?, *count)))
         .collect();
     let mut hours: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     for (rounds, count) in &measured {

@@ -100,18 +100,22 @@ pub fn count_usage(input: &UsageInput<'_>) -> CountedUsage {
     let targets: Vec<TargetUsage> =
         summed(input.days).into_iter().map(|sum| target_usage(&sum, input)).collect();
     let days = elapsed_days(input.days);
-    let a_week = |times: fn(&TargetUsage, Option<u64>) -> Option<f64>| {
-        let known: Vec<f64> = targets.iter().filter_map(|target| times(target, input.photos)).collect();
-        let sum: f64 = known.iter().sum();
-        // A sum of zero says nothing while the unit of a target is not known.
-        let is_known = sum > 0.0 || (!known.is_empty() && known.len() == targets.len());
-        (is_known && days > 0).then(|| sum * 7.0 / days as f64)
+    let listing = targets.iter().filter(|target| target.request(RequestKind::List).is_some());
+    let openings: Vec<Option<f64>> = listing.map(TargetUsage::folder_openings).collect();
+    let reading = targets.iter().filter(|target| target.files_read.is_some());
+    let sessions: Vec<Option<f64>> = reading.map(|target| target.photo_sessions(input.photos)).collect();
+    let a_week = |times: Vec<Option<f64>>| {
+        let counts_all = !times.is_empty() && times.len() == targets.len();
+        // While the unit of one target is not known, the sum of the others would be too small.
+        let sum: f64 = times.into_iter().sum::<Option<f64>>()?;
+        // A sum of zero says nothing if a target does not count this kind of request.
+        ((sum > 0.0 || counts_all) && days > 0).then(|| sum * 7.0 / days as f64)
     };
     CountedUsage {
         days,
         covered_days: covered_days(input.days),
-        folder_openings: a_week(|target, _| target.folder_openings()),
-        photo_sessions: a_week(TargetUsage::photo_sessions),
+        folder_openings: a_week(openings),
+        photo_sessions: a_week(sessions),
         targets,
     }
 }
@@ -221,6 +225,8 @@ mod tests {
         assert_eq!(counted(&[day("other", 0, 0, Some(0))], None).folder_openings, Some(0.0));
         let one_unknown = [day("other", 0, 90, None), day("nas", 0, 0, None)];
         assert_eq!(counted(&one_unknown, None).folder_openings, None);
+        let without_a_round = [day("other", 0, 90, None), day("nas", 0, 90, None)];
+        assert_eq!(counted(&without_a_round, None).folder_openings, None, "more than those of one target");
     }
 
     #[test]

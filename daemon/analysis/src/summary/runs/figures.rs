@@ -137,13 +137,13 @@ struct FigureSeries {
 /// Summarizes the runs of one scale: the given scale, or else that of most runs.
 pub fn summarize(samples: &[EpochRun<'_>], scale: Option<Scale>, known: &[KnownWorkload]) -> Summary {
     let scale = scale.or_else(|| Scale::most_frequent(samples.iter().map(|sample| sample.run.scale)));
-    let RunSelection { runs: selected, newest_epochs, excluded } = RunSelection::select(samples, scale);
+    let RunSelection { runs: selected, targets, excluded } = RunSelection::select(samples, scale);
     let rereads: Vec<Reread> = selected.iter().flat_map(|sample| rereads(sample)).collect();
     let runs: Vec<&Run> = selected.into_iter().map(|sample| sample.run).collect();
     Summary {
         schema: SCHEMA,
         scale,
-        targets: newest_epochs.keys().map(|name| target_summary(name, &runs)).collect(),
+        targets: targets.iter().map(|name| target_summary(name, &runs)).collect(),
         workloads: workload_names(known, &runs)
             .filter_map(|name| workload_summary(name, known, &runs))
             .collect(),

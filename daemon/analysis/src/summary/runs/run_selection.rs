@@ -1,6 +1,6 @@
 //! Selects the stored runs that may be summarized together, and counts the excluded ones by reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -31,17 +31,21 @@ pub struct Excluded {
 /// either always whole or always sliced.
 pub(super) struct RunSelection<'s, 'r> {
     pub(super) runs: Vec<&'s EpochRun<'r>>,
-    /// Newest epoch of each target that was run.
-    pub(super) newest_epochs: BTreeMap<TargetName, i64>,
+    /// Targets that were run, at any scale.
+    pub(super) targets: BTreeSet<TargetName>,
     pub(super) excluded: Vec<Excluded>,
 }
 
 impl<'s, 'r> RunSelection<'s, 'r> {
     pub(super) fn select(samples: &'s [EpochRun<'r>], scale: Option<Scale>) -> Self {
-        let newest = newest_epochs(samples);
-        let mut selection =
-            Self { runs: samples.iter().collect(), newest_epochs: newest.clone(), excluded: vec![] };
+        let mut selection = Self {
+            runs: samples.iter().collect(),
+            targets: samples.iter().map(|sample| sample.run.target.clone()).collect(),
+            excluded: vec![],
+        };
         selection.exclude("made at another scale", |sample| Some(sample.run.scale) == scale);
+        // Only now: an epoch with runs at another scale alone must not hide those before it.
+        let newest = newest_epochs(&selection.runs);
         selection.exclude("made before the target's protocol, options or path changed", |sample| {
             newest.get(&sample.run.target) == Some(&sample.epoch)
         });
@@ -78,7 +82,7 @@ impl<'s, 'r> RunSelection<'s, 'r> {
     }
 }
 
-fn newest_epochs(samples: &[EpochRun<'_>]) -> BTreeMap<TargetName, i64> {
+fn newest_epochs(samples: &[&EpochRun<'_>]) -> BTreeMap<TargetName, i64> {
     let mut newest = BTreeMap::new();
     for sample in samples {
         let epoch = newest.entry(sample.run.target.clone()).or_insert(sample.epoch);
@@ -106,6 +110,17 @@ mod tests {
         let spread = &figure(&summary, "run.total").by_target[&"smb".parse().unwrap()];
         assert_eq!((spread.median, spread.n, spread.failed), (Some(1.0), 1, 1));
         assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [1, 1]);
+    }
+
+    #[test]
+    fn epoch_with_runs_at_another_scale_alone_hides_no_results() {
+        let (first, second, mut other_scale) = (run("smb", 1, 8.0), run("smb", 2, 6.0), run("smb", 3, 0.1));
+        other_scale.scale = Scale::Large;
+        let sample = |epoch, run| EpochRun { epoch, is_void: false, run };
+        let samples = [sample(1, &first), sample(1, &second), sample(2, &other_scale)];
+        let summary = summarize(&samples, None, &tasks());
+        assert_eq!(figure(&summary, "run.total").by_target[&"smb".parse().unwrap()].median, Some(7.0));
+        assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

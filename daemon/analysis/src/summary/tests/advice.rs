@@ -237,7 +237,8 @@ fn changed_world() -> World {
 /// Returns the kind of the event that the change names if an update of the system was recorded at this time.
 fn event_of_change(mut world: World, at_us: Timestamp) -> Option<String> {
     let detail = serde_json::json!({});
-    world.history.events = vec![Event { target: None, kind: "os-update".to_owned(), detail, at_us }];
+    world.history.events.push(Event { target: None, kind: "os-update".to_owned(), detail, at_us });
+    world.history.events.sort_by_key(|event| event.at_us);
     headline(&world.after_days(28)).change.as_ref().unwrap().event.clone()
 }
 
@@ -245,6 +246,19 @@ fn event_of_change(mut world: World, at_us: Timestamp) -> Option<String> {
 #[test]
 fn change_on_the_day_of_an_event_names_it() {
     assert_eq!(event_of_change(changed_world(), midnight(19)).as_deref(), Some("os-update"));
+}
+
+#[test]
+fn nights_asleep_do_not_explain_a_change() {
+    let mut world = changed_world();
+    let missed = |day| Event {
+        target: None,
+        kind: "missed-rounds".to_owned(),
+        detail: serde_json::Value::Null,
+        at_us: midnight(day) + HOUR,
+    };
+    world.history.events.extend((0..28).map(missed));
+    assert_eq!(event_of_change(world, midnight(19) + 2 * HOUR).as_deref(), Some("os-update"));
 }
 
 #[test]
@@ -310,4 +324,30 @@ fn runs_from_before_the_first_one_are_named() {
     let reason = "dated before the target's first run: the clock was wrong";
     let found = weekly.excluded.iter().find(|excluded| excluded.reason == reason).unwrap();
     assert_eq!(found.runs, 2 * TASKS.len());
+}
+
+#[test]
+fn task_that_is_no_longer_measured_does_not_stop_the_minutes() {
+    let mut world = World::pair().simulate(0..40, &|target, day, turn| times(2.0, (target, day, turn)));
+    let off = TASKS.iter().position(|task| task.name() == "photo-batch").unwrap();
+    world.history.runs.retain(|run| run.workload != off || run.started < midnight(10));
+    let profile = [("incremental-backup/backup", 7.0), ("photo-batch/photos-cold", 10.0)];
+    world.history.settings.usage_profile = profile.map(|(key, count)| (key.to_owned(), count)).into();
+    let weekly = world.after_days(40);
+    let minutes = weekly.pairs[0].weekly_minutes.unwrap();
+    assert_eq!((minutes.days, headline(&weekly).days.len()), (38, 38), "all days after the warm-up");
+    assert!((minutes.measured_share - 7.0 / 17.0).abs() < 1e-9, "{minutes:?}");
+}
+
+#[test]
+fn day_of_an_event_belongs_to_neither_side_of_the_change() {
+    let factor = |day| if day == 20 { 100.0 } else { [0.5, 2.0][usize::from(day < 20)] };
+    let mut world =
+        World::pair().simulate(0..40, &|target, day, turn| times(factor(day), (target, day, turn)));
+    let (detail, at_us) = (serde_json::json!({}), midnight(20) + 9 * HOUR);
+    world.history.events = vec![Event { target: None, kind: "os-update".to_owned(), detail, at_us }];
+    let weekly = world.after_days(40);
+    let change = headline(&weekly).change.as_ref().unwrap();
+    assert_eq!((&change.date, change.days_before), (&date_of_day(MONDAY + 20).to_string(), 18));
+    assert!((change.ratio_before - 2.0).abs() < 0.1, "{change:?}");
 }

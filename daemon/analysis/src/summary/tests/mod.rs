@@ -373,7 +373,7 @@ fn round_at_another_scale_is_not_slow() {
 }
 
 #[test]
-fn target_has_no_part_in_rounds_before_it_was_added_or_that_ended_before_its_turn() {
+fn target_has_no_part_in_rounds_that_were_not_for_it() {
     let mut world = World::pair().simulate(0..1, &|_, _, _| (Outcome::Ok, 5.0));
     let rounds = &mut world.history.rounds;
     for (index, status) in [
@@ -385,7 +385,7 @@ fn target_has_no_part_in_rounds_before_it_was_added_or_that_ended_before_its_tur
         rounds[index].status = Some(status);
     }
     let of = |index: usize| rounds[index].number;
-    let (without, added, cut) = ([of(1), of(2), of(6)], of(3), of(4));
+    let (without, added, cut, removed) = ([of(1), of(2), of(6)], of(3), of(4), of(5));
     world.history.runs.retain(|run| {
         let has_part = run.target == 0 || (run.round >= added && run.round != cut);
         has_part && !without.contains(&run.round)
@@ -398,6 +398,9 @@ fn target_has_no_part_in_rounds_before_it_was_added_or_that_ended_before_its_tur
     assert_eq!(states(1, &world.history), [Absent, Absent, Ok, Absent, Ok, Missed, Ok]);
     world.history.targets[1].role = Role::Baseline;
     assert_eq!(states(1, &world.history), [Absent, Absent, Ok, Absent, Ok, Absent, Ok]);
+    world.history.targets[1].role = Role::Share;
+    world.history.runs.retain(|run| run.target == 0 || run.round < removed);
+    assert_eq!(states(1, &world.history), [Absent, Absent, Ok, Absent, Absent, Absent, Absent]);
 }
 
 #[test]
