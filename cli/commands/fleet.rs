@@ -31,9 +31,12 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
 /// Refuses options of the other exports, because they would have no effect.
 fn refuse_other_options(arguments: &ExportArgs) -> Result<(), UsageError> {
     let given = [
+        ("FILE", arguments.file.is_some()),
         ("--from", arguments.from.is_some()),
         ("--format", arguments.format.is_some()),
         ("--output", arguments.output.is_some()),
+        ("--nas", arguments.share.nas.is_some()),
+        ("--yes", arguments.share.yes),
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(UsageError(format!(
@@ -93,10 +96,13 @@ fn print_check(report: &CheckReport, treatment: RefusedFiles) {
         count(report.rows, "row"),
         report.refused.len()
     );
+    if report.foreign > 0 {
+        crate::output::println!("left alone: {} that longhaul did not write", count(report.foreign, "file"));
+    }
     match treatment {
         RefusedFiles::Keep if !report.refused.is_empty() => {
             crate::output::println!(
-                "Queries still read the refused files: `--check --move-refused` moves them away."
+                "Queries may still read refused files: `--check --move-refused` moves them away."
             );
         }
         RefusedFiles::Keep | RefusedFiles::Move => {}

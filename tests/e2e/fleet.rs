@@ -123,7 +123,15 @@ fn service_says_why_it_cannot_export() {
 fn wrong_options_of_a_fleet_export_say_what_to_do() {
     let place = Place::new();
     place.longhaul("export fleet").expect(2).assert_stderr(&["--to /Volumes/fleet", "[fleet]"]);
-    place.longhaul("export fleet --format csv --to fleet").expect(2).assert_stderr(&["no --format"]);
+    for (given, name) in [
+        ("/Volumes/fleet", "FILE"),
+        ("--format csv", "--format"),
+        ("--nas linux", "--nas"),
+        ("--yes", "--yes"),
+    ] {
+        let refused = place.longhaul(&format!("export fleet {given} --to fleet")).expect(2);
+        refused.assert_stderr(&[&format!("no {name}: it writes")]);
+    }
     place
         .longhaul("export runs --format csv --check")
         .expect(2)

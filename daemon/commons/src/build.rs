@@ -54,7 +54,7 @@ pub struct SharedRecords {
     pub targets: Vec<Target>,
     /// Epochs of the targets, oldest first.
     pub epochs: Vec<StoredEpoch>,
-    /// Rounds, oldest first.
+    /// Rounds in the order of their numbers.
     pub rounds: Vec<StoredRound>,
 }
 
@@ -98,14 +98,15 @@ impl ShareBuilder {
     /// Adds a run. Runs of other tasks, and of a round that is left out, are ignored.
     pub fn add(&mut self, stored: &StoredRun) {
         let run = &stored.run;
-        let starts = self.records.rounds.iter().rev().find(|round| round.number == run.round);
-        let (Some(round), Some(epoch)) = (starts, self.epoch_indexes.get(&stored.epoch).copied()) else {
+        let rounds = &self.records.rounds;
+        let place = rounds.binary_search_by_key(&run.round, |round| round.number);
+        let (Ok(place), Some(epoch)) = (place, self.epoch_indexes.get(&stored.epoch).copied()) else {
             return;
         };
         let Some(task) = known_task(&run.workload).filter(|task| Self::is_shared(task.name())) else {
             return;
         };
-        let at_us = run.started_us.as_us() - round.round.started.as_us();
+        let at_us = run.started_us.as_us() - rounds[place].round.started.as_us();
         let phases = run.phases.iter().map(|phase| self.phase(task, run, phase)).collect();
         self.round_trips.extend(run.conditions.round_trip_us);
         self.system = run.conditions.system.clone().or(self.system.take());

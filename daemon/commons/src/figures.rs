@@ -1,6 +1,5 @@
 //! Computes the figures of a file from its rounds, with the code that makes all verdicts.
 
-use jiff::civil::{Date, date};
 use longhaul_analysis::stats::DaySeries;
 use longhaul_analysis::summary::{Comparison, PairSummary, pair_verdicts};
 
@@ -25,8 +24,7 @@ fn of_pair(share: &Share, pair: &PairSummary) -> Vec<SharedFigure> {
 
 /// Returns the figure of a comparison without its targets; `None` without a valid day.
 fn figure(comparison: &Comparison) -> Option<SharedFigure> {
-    let days: Vec<(i64, f64)> =
-        comparison.days.iter().filter_map(|day| Some((number_of(&day.date)?, day.ratio.ln()))).collect();
+    let days: Vec<(i64, f64)> = comparison.days.iter().map(|day| (day.day, day.ratio.ln())).collect();
     let series = DaySeries::from_days(&days)?;
     let half_width = series.half_width(comparison.alpha);
     let freedom = series.days().saturating_sub(1).max(1) as f64;
@@ -42,10 +40,4 @@ fn figure(comparison: &Comparison) -> Option<SharedFigure> {
         ln_e: series.ln_e_value(),
         verdict: comparison.verdict,
     })
-}
-
-/// Returns the number of days from 1970-01-01 to a date.
-fn number_of(text: &str) -> Option<i64> {
-    let day: Date = text.parse().ok()?;
-    Some(i64::from((day - date(1970, 1, 1)).get_days()))
 }

@@ -11,7 +11,7 @@ use longhaul_model::{
 use crate::share::{Share, SharedRound, SharedRun, SharedStatus};
 
 /// Returns the name of a target in a file: a letter, from the 27th on with a number.
-pub(crate) fn target_name(index: usize) -> TargetName {
+pub fn target_name(index: usize) -> TargetName {
     let letter = char::from(b'a' + (index % 26) as u8);
     let number = if index < 26 { String::new() } else { (index / 26).to_string() };
     format!("{letter}{number}").parse().expect("a letter with digits is a name")

@@ -25,6 +25,7 @@ pub use build::{ShareBuilder, ShareFacts, SharedRecords};
 pub use check::{Contradiction, ContradictionKind, check};
 pub use family::{LinkClass, MachineFamily, NasFamily, NasVendor, ProtocolLabel, RoundTripClass, SystemName};
 pub use figures::figures;
+pub use history::target_name;
 pub use merge::{
     Agreement, GroupKind, MachineRatio, Merged, MergedGroup, MergedPair, MergedResult, RefusedFile,
     SharedFile, merge,

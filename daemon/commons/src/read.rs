@@ -9,8 +9,13 @@ use crate::share::{FORMAT, OTHER, SCHEMA, Share, SharedRun, machine_label};
 
 /// Maximum size of a file in bytes. A year of hourly rounds on four targets needs half of it.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
-/// Maximum number of targets, epochs, plans and phases.
+/// Maximum number of targets. Figures are computed for each pair of them.
+const MAX_TARGETS: usize = 32;
+/// Maximum number of epochs, plans and phases.
 const MAX_ENTRIES: usize = 1000;
+/// Maximum number of runs that all rounds plan, whose order is drawn again. Ten years of hourly rounds with ten tasks on four
+/// targets plan fewer.
+const MAX_PLANNED_RUNS: usize = 5_000_000;
 /// Maximum number of days from the first to the last round: ten years.
 const MAX_DAYS: u32 = 3660;
 /// Longest plausible duration of a run or phase in seconds: a day.
@@ -123,10 +128,11 @@ fn validate(share: &Share) -> Result<(), String> {
     require(share.threshold > 1.0 && share.threshold <= 2.0, "`threshold` is not from 1 to 2")?;
     require(share.family.nas.bays.is_none_or(|bays| (1..=99).contains(&bays)), "`bays` is not from 1 to 99")?;
     require(share.family.system_major.is_none_or(|major| major < 1000), "`system_major` is not below 1000")?;
-    let counts = [share.targets.len(), share.epochs.len(), share.plans.len(), share.phases.len()];
+    require(share.targets.len() <= MAX_TARGETS, "it has more than 32 targets")?;
+    let counts = [share.epochs.len(), share.plans.len(), share.phases.len()];
     require(
         counts.iter().all(|count| *count <= MAX_ENTRIES),
-        "it has more than 1000 targets, epochs, plans or phases",
+        "it has more than 1000 epochs, plans or phases",
     )?;
     validate_tables(share)?;
     share.runs().try_for_each(|(_, run)| validate_run(share, run))?;
@@ -143,8 +149,8 @@ fn validate_tables(share: &Share) -> Result<(), String> {
         require(plan.tasks.iter().all(is_task), "a plan has an unknown task")?;
         require(plan.targets.iter().copied().all(is_target), "a plan has an unknown target")?;
         require(
-            plan.tasks.len() <= 100 && plan.targets.len() <= 100,
-            "a plan has more than 100 tasks or targets",
+            plan.tasks.len() <= 100 && plan.targets.len() <= MAX_TARGETS,
+            "a plan has more than 100 tasks or 32 targets",
         )?;
     }
     for phase in &share.phases {
@@ -155,7 +161,8 @@ fn validate_tables(share: &Share) -> Result<(), String> {
         require(round.plan < share.plans.len(), "a round has an unknown plan")?;
         require(round.minute < 24 * 60, "a round starts after minute 1439 of its day")?;
     }
-    Ok(())
+    let planned = share.rounds.iter().map(|round| share.plans[round.plan].runs()).sum::<usize>();
+    require(planned <= MAX_PLANNED_RUNS, "its rounds plan more than 5 million runs")
 }
 
 fn is_duration(seconds: f64) -> bool {

@@ -1,5 +1,7 @@
 //! The file of one machine: all from which its verdicts follow, without names.
 
+use std::iter::repeat_n;
+
 use longhaul_analysis::summary::{Verdict, Week};
 use longhaul_model::{CacheState, Operation, Outcome, Role, Scale};
 use serde::{Deserialize, Serialize};
@@ -68,6 +70,13 @@ pub struct RoundDesign {
     pub tasks: Vec<String>,
     /// Indexes of the targets.
     pub targets: Vec<usize>,
+}
+
+impl RoundDesign {
+    /// Returns the number of runs of a complete round.
+    pub(crate) fn runs(&self) -> usize {
+        self.tasks.len() * self.targets.len()
+    }
 }
 
 /// A phase of a task.
@@ -275,9 +284,21 @@ impl Share {
         self.epochs[run.epoch].target
     }
 
-    /// Returns the protocol of a target in its newest epoch.
+    /// Returns the size of the test data that the figures are about: that of most runs. `None` without a run.
+    pub fn scale(&self) -> Option<Scale> {
+        Scale::most_frequent(self.rounds.iter().flat_map(|round| repeat_n(round.scale, round.runs.len())))
+    }
+
+    /// Returns the protocol of a target in the epoch that its figures are about: the newest one with a run at their scale.
+    /// Without such a run it is that of the newest epoch.
     pub fn protocol_of(&self, target: usize) -> ProtocolLabel {
-        let newest = self.epochs.iter().rev().find(|epoch| epoch.target == target);
-        newest.map_or(ProtocolLabel::Other, |epoch| epoch.protocol)
+        let scale = self.scale();
+        let is_counted = |round: &SharedRound, run: &SharedRun| {
+            Some(round.scale) == scale && self.target_of(run) == target
+        };
+        let counted = self.runs().filter(|(round, run)| is_counted(round, run));
+        let newest = counted.map(|(_, run)| run.epoch).max();
+        let newest = newest.or_else(|| self.epochs.iter().rposition(|epoch| epoch.target == target));
+        newest.map_or(ProtocolLabel::Other, |epoch| self.epochs[epoch].protocol)
     }
 }

@@ -7,7 +7,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
 
 use crate::Error;
-use crate::layout::{FileKey, MANIFESTS, template_path};
+use crate::layout::{FileKey, MANIFESTS, SCHEMA_PREFIX, template_path};
 use crate::location::Collection;
 
 /// Folder to which refused files are moved; no query reads it.
@@ -41,12 +41,14 @@ pub struct CheckReport {
     pub files: u64,
     /// Number of their rows.
     pub rows: u64,
+    /// Number of files beside the tables that longhaul did not write. They are left alone.
+    pub foreign: u64,
     /// Files that must not count.
     pub refused: Vec<RefusedFile>,
 }
 
 /// Reads every file of a collection. A file that is damaged, of a newer schema, copied from another machine or with impossible
-/// values is refused with the reason; all others count.
+/// values is refused with the reason; all others count. Files beside the tables are not longhaul's, and are not even read.
 ///
 /// # Errors
 ///
@@ -65,6 +67,7 @@ pub fn check(collection: &Collection, refused: RefusedFiles, now: Timestamp) -> 
             match check_file(collection, &path, now).await? {
                 Checked::Counts(rows) => (report.files, report.rows) = (report.files + 1, report.rows + rows),
                 Checked::Ignored => {}
+                Checked::Foreign => report.foreign += 1,
                 Checked::Refused(reason) => {
                     if refused == RefusedFiles::Move {
                         move_refused(collection, &path).await?;
@@ -82,6 +85,8 @@ enum Checked {
     Counts(u64),
     /// The file belongs to the collection, but has no rows by design.
     Ignored,
+    /// The file lies beside the tables, and longhaul did not write it.
+    Foreign,
     Refused(String),
 }
 
@@ -93,7 +98,10 @@ async fn check_file(collection: &Collection, path: &Path, now: Timestamp) -> Res
     if first == MANIFESTS || first == REFUSED || is_template(root, path) {
         return Ok(Checked::Ignored);
     }
-    let Some(key) = FileKey::of_path(root, path) else { return Ok(Checked::Refused(stray(first))) };
+    let Some(key) = FileKey::of_path(root, path) else {
+        let is_in_tables = first.starts_with(SCHEMA_PREFIX);
+        return Ok(if is_in_tables { Checked::Refused(stray(first)) } else { Checked::Foreign });
+    };
     let read = collection.store.get(path).await.map_err(Error::storage("read", path))?;
     if read.meta.size > MAX_FILE_BYTES {
         return Ok(Checked::Refused("it is larger than any that longhaul exports".to_owned()));
@@ -107,9 +115,9 @@ fn is_template(root: &Path, path: &Path) -> bool {
     FleetTable::ALL.iter().any(|table| template_path(root, *table) == *path)
 }
 
-/// Returns why a file with an unknown place in the collection does not count.
+/// Returns why a file with an unknown place among the tables does not count.
 fn stray(first_folder: &str) -> String {
-    let schema = first_folder.strip_prefix("schema=").and_then(|schema| schema.parse::<u64>().ok());
+    let schema = first_folder.strip_prefix(SCHEMA_PREFIX).and_then(|schema| schema.parse::<u64>().ok());
     match schema {
         Some(schema) if schema > FLEET_SCHEMA => {
             format!(

@@ -116,17 +116,39 @@ impl Hint for Error {
 }
 
 fn storage_hint(error: &object_store::Error) -> String {
+    use object_store::Error::{PermissionDenied, Unauthenticated};
     let text = text_of(error);
+    // The error of a refused list has the status in its text only. A path may have the same digits.
+    let refusals = ["status code: 401", "status code: 403", "AccessDenied", "InvalidAccessKeyId"];
+    let is_refused = matches!(error, Unauthenticated { .. } | PermissionDenied { .. })
+        || refusals.iter().any(|refusal| text.contains(refusal));
     let hint = if text.contains("RequestTimeTooSkewed") {
         "set the clock of this computer: the server refuses requests whose time differs by more than 15 minutes"
-    } else if text.contains("403")
-        || text.contains("401")
-        || text.contains("AccessDenied")
-        || text.contains("InvalidAccessKeyId")
-    {
+    } else if is_refused {
         "check the key and its rights: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `credentials-file` in [fleet]"
     } else {
         "nothing is lost: the next export continues from here"
     };
     hint.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_of_a_path_are_no_refusal() {
+        let path = "schema=1/table=runs/week=2026-W47/machine=4010403401040340-67d/data.parquet";
+        let broken =
+            object_store::Error::Generic { store: "S3", source: format!("PUT {path}: broken").into() };
+        assert!(storage_hint(&broken).contains("nothing is lost"), "{}", storage_hint(&broken));
+        let listed = "Server returned non-2xx status code: 403 Forbidden: ".into();
+        for refused in [
+            object_store::Error::Unauthenticated { path: path.to_owned(), source: "broken".into() },
+            object_store::Error::PermissionDenied { path: path.to_owned(), source: "broken".into() },
+            object_store::Error::Generic { store: "S3", source: listed },
+        ] {
+            assert!(storage_hint(&refused).contains("check the key"), "{refused}");
+        }
+    }
 }

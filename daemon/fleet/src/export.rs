@@ -148,7 +148,7 @@ impl<'a> Exporter<'a> {
     /// Writes a file without rows for each table, so that queries find the columns of tables that no machine has rows of.
     async fn put_templates(&self) -> Result<(), Error> {
         let nothing = History::default();
-        let records = WeekRecords::new(&self.origin, &nothing, longhaul_export::fleet::week_of_day(0));
+        let records = WeekRecords::new(&self.origin, &nothing, Week::of_day(0));
         for table in FleetTable::ALL {
             let file = self.encode(*table, &records)?;
             self.put(&template_path(&self.collection.root, *table), file).await?;
@@ -160,7 +160,7 @@ impl<'a> Exporter<'a> {
     async fn export_week(&mut self, week: Week, manifest: &Manifest) -> Result<Option<ExportedWeek>, Error> {
         let records = WeekRecords::new(&self.origin, &self.history, week);
         let mut exported = ExportedWeek {
-            fingerprint: records.fingerprint(),
+            fingerprint: fingerprint(&records, &self.origin),
             is_finished: self.settings.now >= start_of(week) + 7 * DAY + GRACE,
             ..ExportedWeek::default()
         };
@@ -169,10 +169,14 @@ impl<'a> Exporter<'a> {
             return Ok(None);
         }
         for table in FleetTable::ALL {
+            let before = manifest.file(week, *table);
+            if let Some(stored) = before.filter(|_| self.has_expired(*table, week)) {
+                exported.files.insert(table.name().to_owned(), stored);
+                continue;
+            }
             let file = self.encode(*table, &records)?;
             let hash = fnv(file.bytes.iter().copied());
             // A table without rows is left out, unless an earlier state of it is stored.
-            let before = manifest.file(week, *table);
             if file.rows == 0 && before.is_none() {
                 continue;
             }
@@ -186,6 +190,13 @@ impl<'a> Exporter<'a> {
             }
         }
         Ok((known != Some(&exported)).then_some(exported))
+    }
+
+    /// Returns true if the database no longer has all records of a table in a week, so that the exported file has more. Samples
+    /// by the hour and those of freshness are stored for the same number of days.
+    fn has_expired(&self, table: FleetTable, week: Week) -> bool {
+        let expires = matches!(table, FleetTable::Samples | FleetTable::Freshness);
+        expires && start_of(week) + Resolution::Hour.days_kept() * DAY <= self.settings.now
     }
 
     fn encode(&self, table: FleetTable, records: &WeekRecords<'_>) -> Result<TableFile, Error> {
@@ -240,6 +251,16 @@ impl Operations for StoredOperations<'_> {
         })?;
         failed.map_err(|source| longhaul_export::Error::Write { to: "memory".to_owned(), source })
     }
+}
+
+/// Returns a number that changes with the records of a week, the names of the origin and the columns of the tables. A finished
+/// week is exported again when it changes.
+fn fingerprint(records: &WeekRecords<'_>, origin: &Origin) -> u64 {
+    let bytes = |text: &str| text.bytes().chain([0]).collect::<Vec<u8>>();
+    let columns = FleetTable::ALL.iter().flat_map(|table| table.column_names()).flat_map(bytes);
+    let names = [origin.site.as_str(), origin.label.as_deref().unwrap_or_default()];
+    let names = names.into_iter().flat_map(bytes);
+    fnv(records.fingerprint().to_le_bytes().into_iter().chain(columns).chain(names))
 }
 
 /// Returns the start of a week in UTC.

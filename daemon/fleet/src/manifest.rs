@@ -32,7 +32,7 @@ pub(crate) struct LastRun {
 /// State of one exported week.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ExportedWeek {
-    /// Fingerprint of the history of the week.
+    /// Fingerprint of the history of the week, and of what else decides the content of its files.
     pub(crate) fingerprint: u64,
     /// True if the week was over for a day when it was exported, so that nothing is added to it.
     pub(crate) is_finished: bool,

@@ -35,7 +35,7 @@ impl Fleet {
         let paths = files(self.path()).into_iter().map(|(path, _)| path);
         paths
             .filter(|path| {
-                path.to_str().unwrap().contains(&wanted) && !path.to_str().unwrap().contains("0000")
+                path.to_str().unwrap().contains(&wanted) && !path.to_str().unwrap().contains("week=0000")
             })
             .collect()
     }
@@ -79,6 +79,28 @@ fn new_round_replaces_only_its_own_week() {
     assert_eq!(report.files, 4, "rounds, runs, readings and operations of one week");
     assert_eq!(fleet.data_files("runs").len(), 2);
     assert_eq!(fleet.refused(), []);
+}
+
+#[test]
+fn new_site_reaches_finished_weeks() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0, 8]), Fleet::new());
+    export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    let moved = ExportSettings { site: "munich".to_owned(), ..settings(20) };
+    assert_eq!(export(&machine.reader(), &fleet.collection(), &moved).unwrap().files, 8, "all of both weeks");
+    assert_eq!(export(&machine.reader(), &fleet.collection(), &moved).unwrap().files, 0);
+}
+
+#[test]
+fn samples_that_the_database_no_longer_has_stay_exported() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0]), Fleet::new());
+    machine.add_probe(MONDAY + DAY);
+    export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    let samples = || fs::read(&fleet.data_files("samples")[0]).unwrap();
+    let exported = samples();
+    machine.add_probe(MONDAY + 450 * DAY);
+    let moved = ExportSettings { site: "munich".to_owned(), ..settings(460) };
+    assert_eq!(export(&machine.reader(), &fleet.collection(), &moved).unwrap().files, 4, "all but samples");
+    assert_eq!(samples(), exported);
 }
 
 #[test]
@@ -156,4 +178,16 @@ fn check_refuses_records_from_the_future() {
     let reasons: Vec<&str> = report.refused.iter().map(|refused| refused.reason.as_str()).collect();
     assert_eq!(reasons.len(), 3, "rounds, runs and operations of the second week: {reasons:?}");
     assert!(reasons.iter().all(|reason| reason.contains("in the future")), "{reasons:?}");
+}
+
+#[test]
+fn check_leaves_files_of_others_alone() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0]), Fleet::new());
+    export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    let others = ["README.md", "other/app.db"].map(|path| fleet.path().join(path));
+    fs::create_dir(fleet.path().join("other")).unwrap();
+    others.iter().for_each(|path| fs::write(path, "not of longhaul").unwrap());
+    let report = check(&fleet.collection(), RefusedFiles::Move, MONDAY + 30 * DAY).unwrap();
+    assert_eq!((report.refused, report.foreign), (vec![], 2));
+    assert!(others.iter().all(|path| path.exists()));
 }

@@ -79,6 +79,11 @@ fn too_long_metric(share: &Share, run: &SharedRun) -> Option<String> {
     Some(format!("{} took {time:.3} s, but its phases {phases:.3} s", metric.name))
 }
 
+/// Returns the median of the values of runs; `None` if they are too few to be judged.
+fn typical(values: &[f64]) -> Option<f64> {
+    median(values).filter(|_| values.len() >= MIN_RUNS)
+}
+
 /// Finds a metric that is usually much shorter than its phases.
 fn too_short_metric(share: &Share) -> Option<String> {
     let mut quotients: BTreeMap<(usize, &str), Vec<f64>> = BTreeMap::new();
@@ -89,9 +94,8 @@ fn too_short_metric(share: &Share) -> Option<String> {
             known.extend((!is_paced).then(|| (time + CLOSING) / phases.max(SLACK)));
         }
     }
-    let judged = quotients.into_iter().filter(|(_, values)| values.len() >= MIN_RUNS);
-    judged.into_iter().find_map(|((_, name), values)| {
-        let typical = median(&values).filter(|typical| *typical < MIN_SHARE_OF_PHASES)?;
+    quotients.iter().find_map(|((_, name), values)| {
+        let typical = typical(values).filter(|typical| *typical < MIN_SHARE_OF_PHASES)?;
         Some(format!("{name} took {:.0} % of the time of its phases", typical * 100.0))
     })
 }
@@ -125,7 +129,7 @@ fn too_few_round_trips(share: &Share) -> Option<String> {
         }
     }
     quotients.iter().find_map(|((_, key), values)| {
-        let typical = median(values).filter(|typical| *typical < MIN_ROUND_TRIPS)?;
+        let typical = typical(values).filter(|typical| *typical < MIN_ROUND_TRIPS)?;
         let PhaseKey { phase, task, .. } = &share.phases[*key];
         Some(format!("{phase} of {task} took {typical:.2} times as long as its round trips alone"))
     })
@@ -144,7 +148,7 @@ pub(super) fn traffic(share: &Share) -> Vec<Contradiction> {
         }
     }
     let found = shares.iter().find_map(|((_, key), values)| {
-        let typical = median(values).filter(|typical| *typical < MIN_COLD_BYTES)?;
+        let typical = typical(values).filter(|typical| *typical < MIN_COLD_BYTES)?;
         let PhaseKey { phase, task, .. } = &share.phases[*key];
         let percent = typical * 100.0;
         Some(format!("only {percent:.0} % of the bytes that {phase} of {task} read cold crossed the wire"))

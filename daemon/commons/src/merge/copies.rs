@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use longhaul_model::fnv;
+
 use super::values::RefusedFile;
-use crate::share::Share;
+use crate::share::{PhaseKey, Share};
 
 /// Least number of runs by which two machines are compared.
 const MIN_RUNS: usize = 60;
@@ -75,14 +77,16 @@ pub(super) fn without_copies(files: Vec<NamedShare>, refused: &mut Vec<RefusedFi
 struct MeasuredTimes {
     /// See [`scatter`].
     scatter: Vec<f64>,
-    /// Key and time in calls of each phase, in order and each once.
-    in_calls: Vec<(usize, u64)>,
+    /// Hash of the key and time in calls of each phase, in order and each once.
+    in_calls: Vec<(u64, u64)>,
 }
 
 impl MeasuredTimes {
     fn of(share: &Share) -> Self {
         let phases = share.runs().flat_map(|(_, run)| &run.phases).filter(|phase| phase.call_ns > 0);
-        let mut in_calls: Vec<(usize, u64)> = phases.map(|phase| (phase.key, phase.call_ns)).collect();
+        // Not the index of the key: a copy may have them in another order.
+        let keys: Vec<u64> = share.phases.iter().map(hash_of).collect();
+        let mut in_calls: Vec<(u64, u64)> = phases.map(|phase| (keys[phase.key], phase.call_ns)).collect();
         in_calls.sort_unstable();
         in_calls.dedup();
         Self { scatter: scatter(share), in_calls }
@@ -104,6 +108,10 @@ impl MeasuredTimes {
         }
         fewer.iter().filter(|phase| more.binary_search(phase).is_ok()).count() as f64 / fewer.len() as f64
     }
+}
+
+fn hash_of(key: &PhaseKey) -> u64 {
+    fnv(format!("{}/{}/{:?}", key.task, key.phase, key.cache).bytes())
 }
 
 /// Returns the logarithms of the durations of runs, in the order of rounds, tasks and targets, without the mean of each task and

@@ -1,13 +1,10 @@
 //! The figures of one machine as they are pooled, and the pooling.
 
-use std::iter::repeat_n;
-
 use longhaul_analysis::stats::{MachineEstimate, ln_e_above, pool};
 use longhaul_analysis::summary::ALPHA;
-use longhaul_model::Scale;
 
 use super::values::{Agreement, MachineRatio, MergedResult, PairKey};
-use crate::family::MachineFamily;
+use crate::family::{MachineFamily, ProtocolLabel};
 use crate::share::{Share, SharedFigure};
 
 /// Number of valid days from which a machine counts.
@@ -44,6 +41,9 @@ impl MachineFigures {
 /// Returns the figures of a machine by protocols. Of several pairs of targets with the same protocols, the one with the most
 /// rounds counts: a machine has one voice.
 pub(super) fn by_protocols(share: &Share) -> Vec<(PairKey, MachineFigures)> {
+    let Some(scale) = share.scale() else { return vec![] };
+    let protocols: Vec<ProtocolLabel> =
+        (0..share.targets.len()).map(|target| share.protocol_of(target)).collect();
     let mut pairs: Vec<(usize, usize)> = share.figures.iter().map(|figure| (figure.a, figure.b)).collect();
     pairs.dedup();
     let rounds = |pair: &(usize, usize)| -> usize {
@@ -51,33 +51,24 @@ pub(super) fn by_protocols(share: &Share) -> Vec<(PairKey, MachineFigures)> {
     };
     pairs.sort_by_key(|pair| std::cmp::Reverse(rounds(pair)));
     let mut found: Vec<(PairKey, MachineFigures)> = vec![];
-    for pair in pairs {
-        let Some((key, figures)) = of_pair(share, pair) else { continue };
-        if found.iter().all(|(known, _)| *known != key) {
-            found.push((key, figures));
+    for (a, b) in pairs {
+        let (one, other) = (protocols[a], protocols[b]);
+        let key = (one.min(other), one.max(other), scale.name());
+        if one == other || found.iter().any(|(known, _)| *known == key) {
+            continue;
         }
+        let sign = if one < other { 1.0 } else { -1.0 };
+        let figures = share.figures.iter().filter(|figure| (figure.a, figure.b) == (a, b));
+        let directed =
+            |figure: &SharedFigure| SharedFigure { ln_ratio: sign * figure.ln_ratio, ..figure.clone() };
+        let machine = MachineFigures {
+            machine: share.machine.clone(),
+            family: share.family,
+            figures: figures.map(directed).collect(),
+        };
+        found.push((key, machine));
     }
     found
-}
-
-fn of_pair(share: &Share, (a, b): (usize, usize)) -> Option<(PairKey, MachineFigures)> {
-    let (one, other) = (share.protocol_of(a), share.protocol_of(b));
-    let scales = share.rounds.iter().flat_map(|round| repeat_n(round.scale, round.runs.len()));
-    // The figures are made from the runs at this scale alone.
-    let scale = Scale::most_frequent(scales)?.name();
-    if one == other {
-        return None;
-    }
-    let sign = if one < other { 1.0 } else { -1.0 };
-    let figures = share.figures.iter().filter(|figure| (figure.a, figure.b) == (a, b));
-    let directed =
-        |figure: &SharedFigure| SharedFigure { ln_ratio: sign * figure.ln_ratio, ..figure.clone() };
-    let machine = MachineFigures {
-        machine: share.machine.clone(),
-        family: share.family,
-        figures: figures.map(directed).collect(),
-    };
-    Some(((one.min(other), one.max(other), scale), machine))
 }
 
 /// Pools the figures of machines with a key; `None` if no machine has enough days.

@@ -4,7 +4,9 @@ use longhaul_model::Outcome;
 use longhaul_model::draw::draw_below;
 
 use super::machines::{named, share};
-use crate::{Share, SharedRun, SharedStatus, check, figures, machine_label, merge, read};
+use crate::{
+    Share, SharedCache, SharedPhase, SharedRun, SharedStatus, check, figures, machine_label, merge, read,
+};
 
 /// Seeds of each kind of forgery.
 const SEEDS: std::ops::Range<u64> = 0..5;
@@ -225,4 +227,34 @@ fn copy_without_its_first_rounds_is_refused_next_to_the_original() {
     let merged = merge(vec![named("one", original), named("copy", copy), named("other", share(3, 0.0))]);
     assert_eq!(merged.machines, 2);
     assert!(merged.refused[0].reason.contains("a copy"), "{:?}", merged.refused);
+}
+
+#[test]
+fn copy_with_another_order_of_its_phases_is_refused_next_to_the_original() {
+    let original = share(1, 0.0);
+    let mut copy = share(2, 0.0);
+    copy.rounds = original.rounds[1..].to_vec();
+    copy.phases = original.phases.iter().rev().cloned().collect();
+    let last = original.phases.len() - 1;
+    phases_of(&mut copy).for_each(|phase| phase.key = last - phase.key);
+    let merged = merge(vec![named("one", original), named("copy", copy), named("other", share(3, 0.0))]);
+    assert_eq!(merged.machines, 2);
+    assert!(merged.refused[0].reason.contains("a copy"), "{:?}", merged.refused);
+}
+
+fn phases_of(share: &mut Share) -> impl Iterator<Item = &mut SharedPhase> {
+    share.rounds.iter_mut().flat_map(|round| &mut round.runs).flat_map(|run| &mut run.phases)
+}
+
+/// The traffic and the requests of one run alone do not make a median.
+#[test]
+fn single_odd_run_is_no_contradiction() {
+    let mut odd = share(1, 0.0);
+    let is_cold: Vec<bool> = odd.phases.iter().map(|key| key.cache == SharedCache::Cold).collect();
+    phases_of(&mut odd).for_each(|phase| (phase.wire_read, phase.requests) = (None, None));
+    let read_cold = phases_of(&mut odd).find(|phase| is_cold[phase.key] && phase.read > 1 << 20).unwrap();
+    read_cold.wire_read = Some(0);
+    let listed = phases_of(&mut odd).find(|phase| phase.read == 0 && phase.written == 0).unwrap();
+    listed.requests = Some(1_000_000);
+    assert_eq!(check(&odd), []);
 }

@@ -1,10 +1,10 @@
-//! Machines with rounds at several scales.
+//! Machines with rounds at several scales, and with epochs that the figures are not about.
 
 use longhaul_demo::machine::{MachineSpec, made_up_machine};
-use longhaul_model::Scale;
+use longhaul_model::{Protocol, Scale};
 
 use super::machines::{named, share_of};
-use crate::merge;
+use crate::{ProtocolLabel, merge};
 
 #[test]
 fn machine_is_pooled_at_the_scale_of_most_runs() {
@@ -13,4 +13,17 @@ fn machine_is_pooled_at_the_scale_of_most_runs() {
     let merged = merge(vec![named("machine", share_of(machine))]);
     let scales: Vec<Scale> = merged.pairs.iter().map(|pair| pair.scale).collect();
     assert_eq!(scales, [Scale::Standard]);
+}
+
+#[test]
+fn machine_is_pooled_under_the_protocols_of_its_figures() {
+    let mut machine = made_up_machine(&MachineSpec::small(8, 0.2));
+    // The first target was mounted anew, and no shared run was made since.
+    let mut newer = machine.epochs[0].clone();
+    newer.number = 3;
+    newer.protocol = Some(Protocol::Nfs(Some("4.2".to_owned())));
+    machine.epochs.push(newer);
+    let merged = merge(vec![named("machine", share_of(machine))]);
+    let protocols: Vec<_> = merged.pairs.iter().map(|pair| (pair.a, pair.b)).collect();
+    assert_eq!(protocols, [(ProtocolLabel::Nfs4, ProtocolLabel::Smb3)]);
 }

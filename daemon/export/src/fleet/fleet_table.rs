@@ -41,9 +41,23 @@ impl FleetTable {
         Self::ALL.iter().copied().find(|table| table.name() == name)
     }
 
-    /// Returns the names of the columns that every file of the table has.
+    /// Returns the names of the columns that this program writes.
     pub fn column_names(self) -> Vec<&'static str> {
         self.definitions().iter().map(|(name, ..)| *name).collect()
+    }
+
+    /// Returns the names of the columns that tell rows apart. Every file of the table has them; others may have been added after
+    /// it was written.
+    pub fn key_columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Rounds => &["source", "round"],
+            Self::Runs | Self::Integrity => &["source", "run"],
+            Self::Readings => &["source", "run", "metric"],
+            Self::Operations => &["source", "run", "phase", "cache", "operation"],
+            Self::Samples => &["source", "target", "at_us", "kind", "during"],
+            Self::Events => &["source", "at_us", "kind"],
+            Self::Freshness => &["source", "target", "at_us", "kind"],
+        }
     }
 
     fn definitions(self) -> &'static [Definition] {

@@ -20,4 +20,4 @@ pub use inspect::{Place, inspect};
 pub use operations::Operations;
 pub use origin::{FLEET_SCHEMA, Origin};
 pub use plausible::{Implausible, PlausibleHistory, plausible_history};
-pub use week::{Week, WeekRecords, week_of_day, weeks_of};
+pub use week::{Week, WeekRecords, weeks_of};

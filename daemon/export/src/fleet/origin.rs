@@ -1,6 +1,6 @@
 //! Origin of exported rows.
 
-/// Version of the tables. New columns do not change it; a change of meaning does.
+/// Version of the tables. New columns do not change it; a change of meaning does, and a column that is no longer written.
 pub const FLEET_SCHEMA: u64 = 1;
 
 /// Origin of exported rows.

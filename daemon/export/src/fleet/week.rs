@@ -11,17 +11,12 @@ use super::origin::Origin;
 
 /// Returns the week of a time, by its day in UTC.
 pub(super) fn week_of(at: Timestamp) -> Week {
-    week_of_day(at.local_day(0))
-}
-
-/// Returns the week of a day, given in days since 1970-01-01.
-pub fn week_of_day(day: i64) -> Week {
-    Week::of_day(day)
+    Week::of_day(at.local_day(0))
 }
 
 /// Returns the weeks in which a history has rounds or events, in chronological order.
 pub fn weeks_of(history: &History) -> Vec<Week> {
-    let rounds = history.rounds.iter().map(|round| week_of_day(round.day()));
+    let rounds = history.rounds.iter().map(|round| Week::of_day(round.day()));
     let events = history.events.iter().map(|event| week_of(event.at_us));
     rounds.chain(events).collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -148,7 +148,7 @@ impl<'p> Assembler<'p> {
     fn add_header(&mut self, at: u64, fields: &Fields<'_>) -> Result<(), Error> {
         let wrong =
             |why: &str| self.damaged_error(&format!("the header in {} {at} {why}", self.position_unit));
-        let detail = fields.detail().map_err(|_| wrong("are not JSON"))?;
+        let detail = fields.detail().map_err(|_| wrong("is not JSON"))?;
         if detail["format"] != FORMAT_NAME {
             return Err(self.not_an_archive("its `header` row belongs to another format"));
         }
@@ -161,10 +161,10 @@ impl<'p> Assembler<'p> {
                 });
             }
             Some(1..) => {}
-            Some(0) | None => return Err(wrong("have no schema version")),
+            Some(0) | None => return Err(wrong("has no schema version")),
         }
         let announced =
-            ArchiveHeader::from_detail(detail).ok_or_else(|| wrong("are incomplete or invalid"))?;
+            ArchiveHeader::from_detail(detail).ok_or_else(|| wrong("is incomplete or invalid"))?;
         self.header.rows.push(NumberedRow { number: 1, at, record: announced });
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
-use longhaul_export::fleet::{FleetTable, TableFile, Week, WeekRecords, week_of_day};
+use longhaul_export::fleet::{FleetTable, TableFile, Week, WeekRecords};
 use longhaul_fleet::FileKey;
 
 use arguments::Arguments;
@@ -55,13 +55,13 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn last_week(arguments: &Arguments) -> Week {
-    week_of_day(FIRST_DAY + i64::from(arguments.weeks) * 7 - 1)
+    Week::of_day(FIRST_DAY + i64::from(arguments.weeks) * 7 - 1)
 }
 
 fn add_machine(arguments: &Arguments, number: u64, expected: &mut Expected) -> anyhow::Result<()> {
     let machine = Machine::new(number, arguments.weeks);
     let last = last_week(arguments);
-    for week in (0..arguments.weeks).map(|week| week_of_day(FIRST_DAY + i64::from(week) * 7)) {
+    for week in (0..arguments.weeks).map(|week| Week::of_day(FIRST_DAY + i64::from(week) * 7)) {
         let records = WeekRecords::new(&machine.origin, &machine.history, week);
         let mut operations = RunOperations::new(&machine, week, (week == last).then_some(&mut *expected));
         let files = [

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use longhaul_fleet::{ExportSettings, WeeksToWrite};
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    CacheState, Figure, Histogram, Operation, OperationStats, Phase, Protocol, Role, RoundStatus, Run, Scale,
-    Target, Timestamp, Unit, YOUR_DAY,
+    CacheState, Figure, Histogram, LoadContext, Operation, OperationStats, Phase, ProbeKind, ProbeStep,
+    Protocol, Role, RoundStatus, Run, Scale, Target, Timestamp, Unit, YOUR_DAY,
 };
-use longhaul_store::{NewRound, Reader, RoundEnd, Store};
+use longhaul_store::{NewRound, Reader, RoundEnd, Samples, Store, Writer};
 
 /// Monday, 2024-09-30, in UTC.
 pub const MONDAY: Timestamp = Timestamp::from_us(1_727_654_400_000_000);
@@ -45,6 +45,15 @@ impl Machine {
         let facts = [(Run::RECORDING_FACT.to_owned(), recording.to_owned())].into();
         let replay = Run { workload: YOUR_DAY.name().to_owned(), facts, ..run("smb", started) };
         self.add_runs(started, &[replay]);
+    }
+
+    /// Adds a request of the latency probe; samples that are too old at this time are deleted.
+    pub fn add_probe(&self, at: Timestamp) {
+        let mut probe = ProbeStep::new("smb".parse().unwrap(), at, ProbeKind::Read, LoadContext::Idle);
+        probe.latency.record(1_000_000);
+        let new =
+            Samples { targets: vec![target("smb")], probes: vec![probe], now: at, ..Samples::default() };
+        Writer::spawn(Store::open(&self.database(), &[]).unwrap()).add_samples(new).unwrap();
     }
 
     fn add_runs(&self, started: Timestamp, runs: &[Run]) {
