@@ -356,7 +356,7 @@ pub struct StatusArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Keep the view open until `q` is pressed; with --json, print a line every two seconds.
+    /// Keep the view open until `q` is pressed; with --json, print a line every two seconds, `null` while no service answers.
     #[arg(long)]
     pub watch: bool,
 }

@@ -11,6 +11,7 @@ mod output;
 mod paths;
 mod progress;
 mod render;
+mod result_file;
 
 pub use commands::RunDemo;
 

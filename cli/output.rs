@@ -8,13 +8,19 @@ use crate::exit;
 /// Writes a text to standard output, without colours if that is no terminal. If it cannot be written, as on a full disk, the program
 /// says so and ends. A reader that has closed the pipe has seen what it wanted, so that is no error.
 pub fn write(text: Arguments<'_>) {
+    write_if_read(text);
+}
+
+/// Like [`write`], for output without an end. Returns false if the reader has closed the pipe.
+pub fn write_if_read(text: Arguments<'_>) -> bool {
     match anstream::stdout().write_fmt(text) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => false,
+        Err(error) => {
             // Standard error may be the same file.
             let _ = writeln!(anstream::stderr(), "longhaul: write to standard output: {error}");
             std::process::exit(exit::ERROR.into());
         }
-        _ => {}
     }
 }
 

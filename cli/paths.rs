@@ -9,7 +9,7 @@ use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths;
 use longhaul_service::target_path::{SpecialFolders, has_link, without_dots};
 use longhaul_service::worker::Launcher;
-use longhaul_store::Reader;
+use longhaul_store::{Error, Reader};
 
 use crate::arguments::{GlobalArgs, NamedPath};
 use crate::errors::UsageError;
@@ -67,25 +67,60 @@ pub fn parse_targets(arguments: &[NamedPath], mounts: &[Mount]) -> anyhow::Resul
     Ok(targets)
 }
 
+/// Returns the targets of the command line, or else those of the configuration. Fails without any.
+pub fn given_or_configured(given: Vec<Target>, config: &Config) -> Result<Vec<Target>, UsageError> {
+    let targets = if given.is_empty() { config.targets.clone() } else { given };
+    if targets.is_empty() { Err(no_target()) } else { Ok(targets) }
+}
+
+/// Returns the error if neither the command line nor the configuration names a target.
+pub fn no_target() -> UsageError {
+    let message = "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul init`)";
+    UsageError(message.to_owned())
+}
+
+/// The sources in which a target of the command line is looked up.
+#[derive(Clone, Copy)]
+pub struct TargetSources<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// Path of the database, which need not exist.
+    pub database: &'a Path,
+    /// The mount table, which tells the role of a folder.
+    pub mounts: &'a [Mount],
+}
+
 /// Returns a target by NAME=PATH, by its name in the configuration, or by its name in the database.
-pub fn find_target(text: &str, config: &Config, reader: &Reader) -> anyhow::Result<Target> {
+pub fn find_target(text: &str, sources: TargetSources<'_>) -> anyhow::Result<Target> {
+    let TargetSources { config, database, mounts } = sources;
     if let Ok(argument) = text.parse() {
-        return parse_targets(&[argument], &[])?.pop().context("one argument names one target");
+        return parse_targets(&[argument], mounts)?.pop().context("one argument names one target");
     }
-    let stored: Vec<Target> = reader.targets()?.into_iter().map(|stored| stored.target).collect();
-    let known = || config.targets.iter().chain(&stored);
-    let found = known().find(|target| target.name.as_str() == text).cloned();
+    let is_meant = |target: &&Target| target.name.as_str() == text;
+    // Before the database is opened: one that is older is brought up to date later.
+    if let Some(found) = config.targets.iter().find(is_meant) {
+        return Ok(found.clone());
+    }
+    let stored: Vec<Target> = match Reader::open(database) {
+        Err(Error::NoDatabase { .. }) => vec![],
+        reader => reader?.targets()?.into_iter().map(|stored| stored.target).collect(),
+    };
+    let found = stored.iter().find(is_meant).cloned();
     found.ok_or_else(|| {
-        let names: BTreeSet<&str> = known().map(|target| target.name.as_str()).collect();
+        let known = config.targets.iter().chain(&stored);
+        let names: BTreeSet<&str> = known.map(|target| target.name.as_str()).collect();
         let names = if names.is_empty() { "none".to_owned() } else { Vec::from_iter(names).join(", ") };
         UsageError(format!("there is no target `{text}`; known targets: {names}")).into()
     })
 }
 
 /// Refuses a name that [`find_target`] does not find, so that a mistyped name is not taken for a target without results.
-pub fn check_known(shared: &GlobalArgs, reader: &Reader, given: Option<&TargetName>) -> anyhow::Result<()> {
+pub fn check_known(shared: &GlobalArgs, given: Option<&TargetName>) -> anyhow::Result<()> {
+    let Some(given) = given else { return Ok(()) };
     let config = load_config(shared)?;
-    given.map_or(Ok(()), |given| find_target(given.as_str(), &config, reader).map(drop))
+    let database = database(shared, &config)?;
+    let sources = TargetSources { config: &config, database: &database, mounts: &[] };
+    find_target(given.as_str(), sources).map(drop)
 }
 
 /// Returns a sentence about two targets that are one folder, if there are any: a comparison of it with itself says nothing.

@@ -51,7 +51,7 @@ pub struct MeasureArgs {
 /// Arguments of `freshness helper`.
 #[derive(Args)]
 pub struct HelperArgs {
-    /// A target of the configuration, or NAME=PATH.
+    /// A target of the configuration or the database, or NAME=PATH.
     #[arg(long, value_name = "TARGET")]
     pub target: String,
     /// Folder of the target on the NAS. Without it, replace FOLDER in the line.

@@ -73,6 +73,12 @@ fn ask_and_clean(worker: &mut Worker, arguments: &CleanArgs, session: &Session) 
         return Ok(());
     }
     print(clean(worker, CleanMode::Remove, &session.interruption)?, "removed");
+    if local.exists() {
+        crate::output::println!(
+            "stays: {} (it contains files that longhaul did not create)",
+            local.display()
+        );
+    }
     Ok(())
 }
 

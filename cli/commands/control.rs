@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::arguments::{GlobalArgs, PauseArgs, StatusArgs};
 use crate::client::connect;
-use crate::errors::UsageError;
-use crate::{exit, paths, render};
+use crate::errors::{self, UsageError};
+use crate::{exit, output, paths, render};
 
 /// Interval at which `status --watch --json` prints a status.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -23,10 +23,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 pub fn status(shared: &GlobalArgs, arguments: &StatusArgs) -> anyhow::Result<ExitCode> {
     match (arguments.watch, arguments.json) {
         (true, false) => super::watch::run(shared),
-        (true, true) => loop {
-            crate::output::println!("{}", json!(connect(shared)?.status()?));
-            std::thread::sleep(POLL_INTERVAL);
-        },
+        (true, true) => watch_as_json(shared),
         (false, true) => {
             let status = connect(shared)?.status()?;
             crate::output::println!("{}", serde_json::to_string_pretty(&status)?);
@@ -38,6 +35,21 @@ pub fn status(shared: &GlobalArgs, arguments: &StatusArgs) -> anyhow::Result<Exi
             Ok(exit_code(&status))
         }
     }
+}
+
+/// Prints a status every few seconds until the reader closes the pipe. A restarted service is found again; while none answers, `null`
+/// is printed.
+fn watch_as_json(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    let mut status = Some(connect(shared)?.status()?);
+    while output::write_if_read(format_args!("{}\n", json!(status))) {
+        std::thread::sleep(POLL_INTERVAL);
+        let answer = connect(shared).and_then(|client| Ok(client.status()?));
+        if let (Some(_), Err(error)) = (&status, &answer) {
+            output::eprintln!("longhaul: {}", errors::text(error));
+        }
+        status = answer.ok();
+    }
+    Ok(exit::OK)
 }
 
 /// Returns the exit code, which tells a script whether all targets can be measured.

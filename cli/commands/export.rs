@@ -1,7 +1,7 @@
 //! `longhaul export`: writes the stored data to a file or to standard output.
 
 use std::fs::File;
-use std::io::{ErrorKind, IsTerminal, Read as _};
+use std::io::{ErrorKind, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use longhaul_view::units::count;
 
 use crate::arguments::{ExportArgs, ExportKind, GlobalArgs};
 use crate::errors::UsageError;
-use crate::{exit, paths};
+use crate::{exit, paths, result_file};
 
 /// Writes the export. The number of rows is printed to standard error, because the export itself may go to
 /// standard output.
@@ -71,20 +71,6 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
     }
 }
 
-/// Refuses to overwrite an SQLite database: the most costly typing mistake would be to name the database as
-/// output.
-pub(super) fn refuse_database(path: &Path) -> anyhow::Result<()> {
-    const MAGIC: &[u8] = b"SQLite format 3\0";
-    let mut begin = [0; MAGIC.len()];
-    let is_database =
-        File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == MAGIC;
-    anyhow::ensure!(
-        !is_database,
-        UsageError(format!("{} is a database: give another `--output FILE`", path.display()))
-    );
-    Ok(())
-}
-
 fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output> {
     let Some(path) = path else {
         return Ok(Output {
@@ -93,7 +79,7 @@ fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output> {
             name: "standard output".to_owned(),
         });
     };
-    refuse_database(path)?;
+    result_file::refuse_database(path)?;
     let file =
         File::create(path).with_context(|| format!("cannot write the export to {}", path.display()))?;
     Ok(Output { format, writer: Box::new(file), name: path.display().to_string() })

@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use jiff::tz::TimeZone;
 use longhaul_measure::platform;
-use longhaul_model::{Mount, Target, TargetFidelity};
+use longhaul_model::{Target, TargetFidelity};
 use longhaul_service::checks::fidelity::FidelityCheck;
-use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLockError;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{EXIT_TIMEOUT, Worker, end_workers};
@@ -17,9 +16,9 @@ use longhaul_view::json::FidelityJson;
 use longhaul_view::screens::checks;
 
 use super::run::Session;
-use crate::arguments::{FidelityArgs, GlobalArgs, NamedPath};
-use crate::errors::{self, UsageError};
-use crate::{exit, paths, render};
+use crate::arguments::{FidelityArgs, GlobalArgs};
+use crate::paths::TargetSources;
+use crate::{errors, exit, paths, render};
 
 /// Checks the targets, stores the findings and prints them. While another longhaul measures, prints what is stored.
 pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<ExitCode> {
@@ -29,7 +28,8 @@ pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<Exit
         return print_all_stored(&database, arguments);
     }
     let mounts = platform::mounts().context("read the mount table")?;
-    let targets = choose_targets(arguments, &config, &database, &mounts)?;
+    let sources = TargetSources { config: &config, database: &database, mounts: &mounts };
+    let targets = choose_targets(arguments, sources)?;
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
     let session = match Session::open(database.clone(), &mounts) {
         Ok(session) => session,
@@ -48,24 +48,11 @@ fn is_measuring(error: &anyhow::Error) -> bool {
 }
 
 /// Returns the targets from the arguments, or else from the configuration.
-fn choose_targets(
-    arguments: &FidelityArgs,
-    config: &Config,
-    database: &Path,
-    mounts: &[Mount],
-) -> anyhow::Result<Vec<Target>> {
-    let one = |text: &String| match text.parse::<NamedPath>() {
-        Ok(argument) => {
-            paths::parse_targets(&[argument], mounts)?.pop().context("one argument names one target")
-        }
-        Err(_) => match config.targets.iter().find(|target| target.name.as_str() == text) {
-            Some(target) => Ok(target.clone()),
-            None => paths::find_target(text, config, &Reader::open(database)?),
-        },
-    };
+fn choose_targets(arguments: &FidelityArgs, sources: TargetSources<'_>) -> anyhow::Result<Vec<Target>> {
+    let one = |text: &String| paths::find_target(text, sources);
     let given = arguments.targets.iter().map(one).collect::<anyhow::Result<Vec<_>>>()?;
-    paths::check_managed_targets(&given, config)?;
-    Ok(if given.is_empty() { config.targets.clone() } else { given })
+    paths::check_managed_targets(&given, sources.config)?;
+    Ok(paths::given_or_configured(given, sources.config)?)
 }
 
 /// Prints the stored findings of all targets, because there is none to check; fails if there are no findings.
@@ -75,9 +62,7 @@ fn print_all_stored(database: &Path, arguments: &FidelityArgs) -> anyhow::Result
         opened => opened?.fidelity()?,
     };
     if stored.is_empty() {
-        let message =
-            "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul init`)";
-        return Err(UsageError(message.to_owned()).into());
+        return Err(paths::no_target().into());
     }
     crate::output::eprintln!("longhaul: these are the last results, because no target is configured");
     print(&stored, arguments)?;

@@ -9,10 +9,9 @@ use longhaul_analysis::checks;
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport};
 use longhaul_measure::worker::FailureReport;
-use longhaul_model::{FreshnessSample, Mount, Role, Target, TargetName, Timestamp};
+use longhaul_model::{FreshnessSample, Role, Target, TargetName, Timestamp};
 use longhaul_service::checks::freshness::{FreshnessCheck, FreshnessPlan, HelperCheck, HelperPlan};
 use longhaul_service::clock::SystemClock;
-use longhaul_service::config::Config;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{
     EXIT_TIMEOUT, Interruption, RequestOptions, SilentObserver, Worker, end_workers,
@@ -21,8 +20,9 @@ use longhaul_view::json::FreshnessJson;
 use longhaul_view::screens;
 
 use super::run::Session;
-use crate::arguments::{FreshnessArgs, FreshnessCommand, GlobalArgs, HelperArgs, MeasureArgs, NamedPath};
+use crate::arguments::{FreshnessArgs, FreshnessCommand, GlobalArgs, HelperArgs, MeasureArgs};
 use crate::errors::UsageError;
+use crate::paths::TargetSources;
 use crate::{exit, paths, render};
 
 /// Longest time within which the changes of a session are made.
@@ -139,7 +139,9 @@ fn measure_on_nas(shared: &GlobalArgs, arguments: &HelperArgs) -> anyhow::Result
     let config = paths::load_config(shared)?;
     let database = paths::database(shared, &config)?;
     let mounts = platform::mounts().context("read the mount table")?;
-    let target = helper_target(&arguments.target, &config, &mounts)?;
+    let sources = TargetSources { config: &config, database: &database, mounts: &mounts };
+    let target = paths::find_target(&arguments.target, sources)?;
+    paths::check_managed_targets(std::slice::from_ref(&target), &config)?;
     paths::check_paths(std::slice::from_ref(&target), &SpecialFolders::of(Some(&database), &mounts))?;
     let session = Session::open(database, &mounts)?;
     let mut worker = Worker::new(target, session.launcher.clone());
@@ -175,15 +177,6 @@ fn show_line(line: &str, arguments: &HelperArgs) {
         true => crate::output::eprintln!("{line}"),
         false => crate::output::println!("{line}"),
     }
-}
-
-fn helper_target(text: &str, config: &Config, mounts: &[Mount]) -> anyhow::Result<Target> {
-    if let Ok(argument) = text.parse::<NamedPath>() {
-        return paths::parse_targets(&[argument], mounts)?.pop().context("one argument names one target");
-    }
-    let known = config.targets.iter().find(|target| target.name.as_str() == text);
-    let unknown = || UsageError(format!("there is no target `{text}` in the configuration; give NAME=PATH"));
-    Ok(known.cloned().ok_or_else(unknown)?)
 }
 
 /// Measures through one target. Its sandbox is removed if it did not exist before.

@@ -18,7 +18,6 @@ use longhaul_view::screens::checks;
 
 use super::run::{Session, budget_check};
 use crate::arguments::{GlobalArgs, IntegrityArgs};
-use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths, render};
 
@@ -57,12 +56,7 @@ fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitC
 fn plan(arguments: &IntegrityArgs, config: &Config, mounts: &[Mount]) -> anyhow::Result<ForegroundPlan> {
     let given = paths::parse_targets(&arguments.targets, mounts)?;
     paths::check_managed_targets(&given, config)?;
-    let targets = if given.is_empty() { config.targets.clone() } else { given };
-    if targets.is_empty() {
-        let message =
-            "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul init`)";
-        return Err(UsageError(message.to_owned()).into());
-    }
+    let targets = paths::given_or_configured(given, config)?;
     let tasks = RoundTasks {
         workloads: vec![READ_BACK.name().to_owned()],
         scale: config.scale,

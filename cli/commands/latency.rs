@@ -23,7 +23,7 @@ use super::runs::OutputFormat;
 /// Prints latency and traffic of a window of time.
 pub fn latency(shared: &GlobalArgs, arguments: &LatencyArgs) -> anyhow::Result<ExitCode> {
     let reader = paths::open_reader(shared)?;
-    paths::check_known(shared, &reader, arguments.history.target.as_ref())?;
+    paths::check_known(shared, arguments.history.target.as_ref())?;
     let span = window(&arguments.history);
     let step = arguments.by.map_or_else(|| Resolution::for_window(span.1.since(span.0)), Resolution::from);
     let target = arguments.history.target.clone();
@@ -75,7 +75,7 @@ pub fn stalls(shared: &GlobalArgs, arguments: &StallArgs) -> anyhow::Result<Exit
     let StallArgs { history, causes: only_causes } = arguments;
     let span = window(history);
     let reader = paths::open_reader(shared)?;
-    paths::check_known(shared, &reader, history.target.as_ref())?;
+    paths::check_known(shared, history.target.as_ref())?;
     let causes = stall_causes(&reader, history, span)?;
     match (history.json, only_causes) {
         (true, true) => causes.named.iter().for_each(|named| crate::output::println!("{}", json!(named))),
@@ -104,7 +104,7 @@ fn stall_causes(
 /// Prints the events in a window of time.
 pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<ExitCode> {
     let reader = paths::open_reader(shared)?;
-    paths::check_known(shared, &reader, arguments.target.as_ref())?;
+    paths::check_known(shared, arguments.target.as_ref())?;
     let mut events = reader.events(Some(window(arguments).0))?;
     events.retain(|StoredEvent { event, .. }| {
         arguments.target.is_none() || event.target.is_none() || event.target == arguments.target

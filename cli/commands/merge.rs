@@ -4,14 +4,13 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use longhaul_analysis::summary::Week;
 use longhaul_commons::{MAX_FILE_BYTES, Merged, Share, SharedFile, check, merge, read};
 use longhaul_measure::platform;
 use longhaul_view::{document_page, render, screens};
 
 use crate::arguments::{MergeArgs, MergeCheckArgs, MergeCommand, MergeFormat};
-use crate::{exit, render as terminal};
+use crate::{exit, render as terminal, result_file};
 
 /// Merges files, or checks them.
 pub fn run(arguments: &MergeArgs) -> anyhow::Result<ExitCode> {
@@ -25,11 +24,7 @@ pub fn run(arguments: &MergeArgs) -> anyhow::Result<ExitCode> {
     let text = rendered(&merged, arguments.format)?;
     match &arguments.output {
         None => crate::output::print!("{text}"),
-        Some(path) => {
-            super::export::refuse_database(path)?;
-            std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-            crate::output::eprintln!("Written: {}", path.display());
-        }
+        Some(path) => result_file::write(path, text)?,
     }
     Ok(if merged.machines > 0 { exit::OK } else { ExitCode::from(exit::NO_DATA) })
 }

@@ -8,13 +8,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use longhaul_measure::workloads::{Settings, SliceSelection, Workload};
 use longhaul_measure::{platform, small_file};
-use longhaul_model::{Mount, Run, Scale, Target, TargetName};
+use longhaul_model::{Run, Scale, Target, TargetName};
 use longhaul_presets::profile::{Profile, ProfileError};
 use longhaul_presets::{
     AS_ORIGINAL_SUFFIX, ContentMode, CustomProfile, PresetSummary, PublishedMode, SummarizedPreset, catalog,
     preset, preset_summary, presets, profile_source,
 };
-use longhaul_service::config::Config;
 use longhaul_service::cost;
 use longhaul_service::foreground::ForegroundPlan;
 use longhaul_service::round::RoundTasks;
@@ -24,6 +23,7 @@ use longhaul_store::{Reader, RunFilter, StoredRun};
 use super::run::{Session, budget_check, check_managed_cap};
 use crate::arguments::{GlobalArgs, PresetArgs, PresetCommand};
 use crate::errors::UsageError;
+use crate::paths::TargetSources;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths, render};
 
@@ -40,14 +40,6 @@ struct PresetRun {
     /// The custom profile; `None` for a built-in preset.
     custom_profile: Option<CustomProfile>,
     content: ContentMode,
-}
-
-/// The sources in which a target of the command line is looked up.
-#[derive(Clone, Copy)]
-struct TargetSources<'a> {
-    config: &'a Config,
-    database: &'a Path,
-    mounts: &'a [Mount],
 }
 
 /// Lists the presets, or runs one.
@@ -173,12 +165,7 @@ fn plan(
 fn targets(arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result<Vec<Target>> {
     let mut targets: Vec<Target> = vec![];
     for text in &arguments.targets {
-        let target = match text.parse() {
-            Ok(argument) => paths::parse_targets(&[argument], sources.mounts)?
-                .pop()
-                .context("one argument names one target")?,
-            Err(_) => known_target(text, sources)?,
-        };
+        let target = paths::find_target(text, sources)?;
         if targets.iter().any(|other| other.name == target.name) {
             return Err(UsageError(format!("the target name `{}` is used twice", target.name)).into());
         }
@@ -188,13 +175,6 @@ fn targets(arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result
         return Err(UsageError("no target: give `--target NAME`, or `--target NAME=PATH`".to_owned()).into());
     }
     Ok(targets)
-}
-
-fn known_target(text: &str, sources: TargetSources<'_>) -> anyhow::Result<Target> {
-    match sources.config.targets.iter().find(|target| target.name.as_str() == text) {
-        Some(target) => Ok(target.clone()),
-        None => paths::find_target(text, sources.config, &Reader::open(sources.database)?),
-    }
 }
 
 /// Prints the results of each target.

@@ -91,7 +91,7 @@ fn list(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
         return Err(UsageError("--scale goes with --summary".to_owned()).into());
     }
     let reader = paths::open_reader(shared)?;
-    paths::check_known(shared, &reader, filter.target.as_ref())?;
+    paths::check_known(shared, filter.target.as_ref())?;
     let runs = reader.runs(&filter)?;
     if let Some(name) = filter.workload.filter(|name| runs.is_empty() && catalog().find(name).is_none()) {
         let known: Vec<&str> = TASKS.iter().map(|task| task.name()).collect();

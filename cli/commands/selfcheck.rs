@@ -12,6 +12,7 @@ use longhaul_model::{Mount, Role, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::selfcheck::{Section, SelfCheck, count_checks};
+use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::Reader;
 use longhaul_view::render::markdown;
 
@@ -34,6 +35,7 @@ pub fn run(shared: &GlobalArgs, arguments: &SelfCheckArgs) -> anyhow::Result<Exi
     let _alone = DatabaseLock::acquire(&database, &mounts)?;
     let launcher = paths::launcher(&database, &machine_id(&database))?;
     let (targets, _folder) = choose_targets(arguments, &config, &mounts)?;
+    paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
     let interruption = listen_for_interrupt()?;
     let self_check = SelfCheck {
         launcher: &launcher,
@@ -62,6 +64,7 @@ fn choose_targets(
     mounts: &[Mount],
 ) -> anyhow::Result<(Vec<Target>, Option<TemporaryFolder>)> {
     let given = paths::parse_targets(&arguments.targets, mounts)?;
+    paths::check_managed_targets(&given, config)?;
     if !given.is_empty() || !config.targets.is_empty() {
         return Ok((if given.is_empty() { config.targets.clone() } else { given }, None));
     }

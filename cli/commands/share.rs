@@ -3,7 +3,6 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use longhaul_commons::{MAX_FILE_BYTES, Share, ShareBuilder, ShareFacts, SharedRecords};
 use longhaul_store::Reader;
 use longhaul_view::screens;
@@ -11,7 +10,7 @@ use longhaul_view::screens;
 use super::clean::confirm;
 use crate::arguments::{ExportArgs, GlobalArgs};
 use crate::errors::UsageError;
-use crate::{exit, paths, render};
+use crate::{exit, paths, render, result_file};
 
 /// Shows what the file shares, asks, and writes it. Without a terminal it asks for `--yes` instead.
 pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
@@ -40,9 +39,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         crate::output::println!("Nothing was written.");
         return Ok(exit::OK);
     }
-    super::export::refuse_database(path)?;
-    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-    crate::output::eprintln!("Written: {}", path.display());
+    result_file::write(path, text)?;
     Ok(exit::OK)
 }
 

@@ -35,8 +35,8 @@ pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
         .into());
     }
     let screens = poll_service(client, shared.clone());
-    let _screen = FullScreen::enter()?;
     let mut shown = screens.recv()?;
+    let _screen = FullScreen::enter()?;
     loop {
         shown = screens.try_recv().unwrap_or(shown);
         draw(&shown)?;

@@ -12,7 +12,7 @@ use crate::{exit, paths, render};
 /// Prints the attribution of every metric of every network target.
 pub fn run(shared: &GlobalArgs, arguments: &WhyArgs) -> anyhow::Result<ExitCode> {
     let reader = paths::open_reader(shared)?;
-    paths::check_known(shared, &reader, arguments.target.as_ref())?;
+    paths::check_known(shared, arguments.target.as_ref())?;
     let is_wanted = |one: &Attribution| arguments.target.as_ref().is_none_or(|target| *target == one.target);
     let found = read_attributions(&reader, arguments.rounds)?;
     let found: Vec<Attribution> = found.into_iter().filter(is_wanted).collect();

@@ -314,6 +314,28 @@ fn status_watch_shows_a_restarted_service() {
 }
 
 #[test]
+fn status_watch_as_json_ends_with_its_reader() {
+    let place = place();
+    let daemon = Daemon::start(&place);
+    let mut command = place.longhaul("status --watch --json").command();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    read_until(&mut output, "}\n");
+    daemon.stop();
+    read_until(&mut output, "null\n");
+    let restarted = Daemon::start(&place);
+    read_until(&mut output, "}\n");
+    drop(output);
+    let mut ended = None;
+    machine::wait_until("longhaul to end", || {
+        ended = child.try_wait().unwrap();
+        ended.is_some()
+    });
+    assert!(ended.unwrap().success());
+    restarted.stop();
+}
+
+#[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "script(1) has other options here")]
 fn status_watch_restores_the_terminal() {
     let place = place();

@@ -123,7 +123,7 @@ fn interrupted_init_dialog_writes_nothing() {
     let arguments = format!("init --target a={}", a.display());
     let (code, output) = answered(&place, &arguments, &["quick"]);
     assert_eq!(code, Some(1), "{output}");
-    output.assert_stderr(&["nothing was written", "--yes"]);
+    output.assert_stderr(&["nothing was changed", "--yes"]);
     let (code, output) = answered(&place, &arguments, &["quick", "5", TIME, "no"]);
     assert!(code == Some(0) && output.out.contains("Nothing was written."), "{output}");
     assert!(!config_path(&place).exists());

@@ -96,7 +96,16 @@ fn arguments_do_not_change_fixed_settings() {
             SYSTEM_FILE,
         ]);
     }
-    for command in ["run", "try", "fidelity", "integrity --check", "init --yes"] {
+    for command in [
+        "run",
+        "try",
+        "fidelity",
+        "integrity --check",
+        "init --yes",
+        "selfcheck",
+        "freshness measure",
+        "freshness helper",
+    ] {
         let other = place.longhaul(command).target("mine", &b).expect(2);
         other.assert_stderr(&["--target mine", "fixes `targets`", SYSTEM_FILE]);
         place.longhaul(command).target("a", &b).expect(2).assert_stderr(&["--target a", SYSTEM_FILE]);

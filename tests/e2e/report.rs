@@ -47,6 +47,17 @@ fn report_as_a_picture_is_a_png_file() {
 }
 
 #[test]
+fn report_does_not_overwrite_a_database() {
+    let place = measured();
+    let before = fs::read(place.database()).unwrap();
+    for format in ["md", "png"] {
+        let over = place.longhaul("report --format").arg(format).arg("--output").arg(place.database());
+        over.expect(2).assert_stderr(&["is a database", "--output FILE"]);
+        assert!(fs::read(place.database()).unwrap() == before, "{format}: the file is unchanged");
+    }
+}
+
+#[test]
 fn report_without_a_database_exits_with_code_5() {
     let place = Place::new();
     place.longhaul("report --format html --output").arg(place.path("page.html")).expect(5);

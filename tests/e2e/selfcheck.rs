@@ -276,6 +276,13 @@ fn selfcheck_prints_no_names_or_paths() {
 }
 
 #[test]
+fn selfcheck_refuses_the_folder_of_the_database() {
+    let place = Place::new();
+    let output = self_check(&place, &[("data", &place.folder("home/data/longhaul"))]).expect(2);
+    output.assert_stderr(&["is the folder of the database"]);
+}
+
+#[test]
 fn selfcheck_is_refused_while_longhaul_measures() {
     let place = Place::new();
     let _lock = longhaul_service::database_lock::DatabaseLock::acquire(&place.database(), &[]).unwrap();

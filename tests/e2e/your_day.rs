@@ -322,7 +322,8 @@ fn names_that_vanished_are_made_again_or_told() {
     let a = place.folder("a");
     (0..4).for_each(|_| assert_all_ok(&replay(&place, &[("a", &a)])));
     let slices = fs::read_dir(sandbox(&a).join("your-day")).unwrap().map(|entry| entry.unwrap().path());
-    let names: Vec<_> = slices.flat_map(|slice| tree::files(&slice).into_iter().map(move |name| slice.join(name))).collect();
+    let names: Vec<_> =
+        slices.flat_map(|slice| tree::files(&slice).into_iter().map(move |name| slice.join(name))).collect();
     assert_eq!(names.len(), 8);
     names.iter().for_each(|name| fs::remove_file(name).unwrap());
     // Without its link a slice is as on a share that refuses links.

@@ -3,7 +3,7 @@
 mod differences;
 mod from;
 mod plan;
-mod prompt;
+pub mod prompt;
 mod selection;
 mod source;
 

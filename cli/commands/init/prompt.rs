@@ -88,7 +88,7 @@ impl Prompter for TerminalPrompter {
         io::stdout().flush()?;
         let mut answer = String::new();
         if io::stdin().lock().read_line(&mut answer)? == 0 {
-            let why = "the input ended before all questions were answered; nothing was written. In scripts, use --yes";
+            let why = "the input ended before all questions were answered; nothing was changed. In scripts, use --yes";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
         }
         Ok(if answer.trim().is_empty() { proposal.to_owned() } else { answer.trim().to_owned() })

@@ -3,20 +3,19 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use longhaul_analysis::summary::{Comparison, WeeklySummary};
 
-use crate::exit;
+use crate::{exit, result_file};
 
 /// Prints a report, or writes it to a file.
 pub fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
-    let Some(path) = path else {
-        crate::output::print!("{text}");
-        return Ok(());
-    };
-    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-    crate::output::eprintln!("Written: {}", path.display());
-    Ok(())
+    match path {
+        Some(path) => result_file::write(path, text),
+        None => {
+            crate::output::print!("{text}");
+            Ok(())
+        }
+    }
 }
 
 /// Returns the exit code of a report: 5 if there is no data.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use jiff::civil::Date;
 use longhaul_analysis::summary::{PairSummary, WeeklySummary, before_after, date_of_day, event_day};
-use longhaul_model::{History, Role, RoundRecord};
+use longhaul_model::{Event, Role, RoundRecord, TargetName};
 use longhaul_view::json::PairJson;
 use longhaul_view::render;
 use longhaul_view::screens::before_after::Around;
@@ -22,7 +22,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
     let weekly = input.weekly();
     let pair = selected_pair(&weekly, arguments)?;
     let around = match &arguments.at {
-        Some(at) => Some(parse_moment(&input.history, at)?),
+        Some(at) => Some(parse_moment(&input, [&pair.a, &pair.b], at)?),
         None => None,
     };
     let around =
@@ -80,12 +80,13 @@ fn find_pair<'w>(weekly: &'w WeeklySummary, wanted: &PairArg) -> anyhow::Result<
 
 /// Parses the argument of `--at`, a date or a kind of event, and returns the day of the date or of the latest such
 /// event.
-fn parse_moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
+fn parse_moment(input: &WeeklyInput, pair: [&TargetName; 2], at: &str) -> anyhow::Result<(i64, String)> {
     let (day, what) = match at.parse::<Date>() {
         Ok(date) => (days_since_epoch(date), date.to_string()),
-        Err(_) => latest_event(history, at)?,
+        Err(_) => latest_event(input, pair, at)?,
     };
-    let days = || history.rounds.iter().map(RoundRecord::day);
+    let last_day = input.query.week.last_day();
+    let days = || input.history.rounds.iter().map(RoundRecord::day).filter(|day| *day <= last_day);
     match (days().min(), days().max()) {
         (Some(first), Some(last)) if day <= first || day >= last => {
             let (first, last) = (date_of_day(first), date_of_day(last));
@@ -96,17 +97,24 @@ fn parse_moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
     }
 }
 
-/// Returns the day of the latest event of a kind, and the event as text.
-fn latest_event(history: &History, kind: &str) -> anyhow::Result<(i64, String)> {
-    let found = history.events.iter().rev().find(|event| event.kind == kind);
-    let found = found.map(|event| event_day(history, event));
+/// Returns the day of the latest event of a kind that may concern a pair, up to the end of the week, and the event as text.
+fn latest_event(input: &WeeklyInput, pair: [&TargetName; 2], kind: &str) -> anyhow::Result<(i64, String)> {
+    let WeeklyInput { history, query } = input;
+    let last_day = query.week.last_day();
+    let may_concern = |event: &&Event| {
+        let is_of_pair = event.target.as_ref().is_none_or(|target| pair.contains(&target));
+        is_of_pair && event_day(history, event) <= last_day
+    };
+    let events: Vec<&Event> = history.events.iter().filter(may_concern).collect();
+    let found = events.iter().rev().find(|event| event.kind == kind).map(|event| event_day(history, event));
     found.map(|day| (day, format!("{kind} on {}", date_of_day(day)))).ok_or_else(|| {
-        let mut kinds: Vec<&str> = history.events.iter().map(|event| event.kind.as_str()).collect();
+        let mut kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
         kinds.sort_unstable();
         kinds.dedup();
         let kinds = if kinds.is_empty() { "none so far".to_owned() } else { kinds.join(", ") };
+        let (a, b, until) = (pair[0], pair[1], date_of_day(last_day));
         UsageError(format!(
-            "`{kind}` is neither a date nor a kind of recorded event; recorded kinds: {kinds}"
+            "`{kind}` is neither a date nor a kind of event of {a} and {b} until {until}; recorded kinds: {kinds}"
         ))
         .into()
     })
@@ -115,11 +123,15 @@ fn latest_event(history: &History, kind: &str) -> anyhow::Result<(i64, String)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_model::{Event, Scale, Timestamp};
+    use longhaul_analysis::summary::Week;
+    use longhaul_model::{History, Scale, Timestamp};
 
-    #[test]
-    fn event_before_a_change_of_the_clocks_keeps_its_day() {
-        let at = |day: i64, minute: i64| Timestamp::from_us((day * 1_440 + minute) * 60_000_000);
+    fn at(day: i64, minute: i64) -> Timestamp {
+        Timestamp::from_us((day * 1_440 + minute) * 60_000_000)
+    }
+
+    /// Returns rounds on the days 101 and 102, of which only the first is in summer time, and a report of the week of day 102.
+    fn input(events: Vec<Event>) -> WeeklyInput {
         let round = |number, utc_offset_seconds| RoundRecord {
             number,
             started_us: at(100 + number, 0),
@@ -128,14 +140,31 @@ mod tests {
             status: None,
             reason: None,
         };
+        let rounds = vec![round(1, 7_200), round(2, 3_600)];
+        WeeklyInput::new(History { rounds, events, ..History::default() }, Some(Week::of_day(102)))
+    }
+
+    fn event(target: Option<&str>, at_us: Timestamp) -> Event {
+        let target = target.map(|name| name.parse().unwrap());
+        Event { target, kind: "os-update".to_owned(), detail: serde_json::Value::Null, at_us }
+    }
+
+    fn latest_day(events: Vec<Event>) -> Option<i64> {
+        let [a, b]: [TargetName; 2] = ["smb", "nfs"].map(|name| name.parse().unwrap());
+        latest_event(&input(events), [&a, &b], "os-update").ok().map(|(day, _)| day)
+    }
+
+    #[test]
+    fn event_before_a_change_of_the_clocks_keeps_its_day() {
         // 22:30 UTC: 00:30 of the next day in the summer.
-        let at_us = at(101, 22 * 60 + 30);
-        let detail = serde_json::Value::Null;
-        let history = History {
-            rounds: vec![round(1, 7_200), round(2, 3_600)],
-            events: vec![Event { target: None, kind: "os-update".to_owned(), detail, at_us }],
-            ..History::default()
-        };
-        assert_eq!(latest_event(&history, "os-update").unwrap().0, 102);
+        assert_eq!(latest_day(vec![event(None, at(101, 22 * 60 + 30))]), Some(102));
+    }
+
+    #[test]
+    fn event_of_another_target_or_after_the_week_is_not_the_latest() {
+        let sunday = Week::of_day(102).last_day();
+        let later = [event(Some("afp"), at(102, 600)), event(None, at(sunday + 1, 600))];
+        assert_eq!(latest_day([vec![event(Some("nfs"), at(101, 600))], later.to_vec()].concat()), Some(101));
+        assert_eq!(latest_day(later.to_vec()), None);
     }
 }

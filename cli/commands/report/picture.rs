@@ -6,18 +6,17 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::errors::UsageError;
+use crate::result_file;
 
 /// Draws an SVG picture and writes it to a file; an existing one is replaced.
 pub fn write(path: Option<&Path>, svg: &str) -> anyhow::Result<()> {
     let path =
         path.ok_or_else(|| UsageError("`--format png` needs a file: give `--output FILE`".to_owned()))?;
-    draw(path, svg)?;
-    crate::output::eprintln!("Written: {}", path.display());
-    Ok(())
+    result_file::write(path, draw(svg)?)
 }
 
 #[cfg(feature = "png")]
-fn draw(path: &Path, svg: &str) -> anyhow::Result<()> {
+fn draw(svg: &str) -> anyhow::Result<Vec<u8>> {
     use resvg::{tiny_skia, usvg};
     let mut options = usvg::Options::default();
     options.fontdb_mut().load_system_fonts();
@@ -33,12 +32,11 @@ fn draw(path: &Path, svg: &str) -> anyhow::Result<()> {
     let mut pixels =
         tiny_skia::Pixmap::new(size.width(), size.height()).context("draw the picture: it has no size")?;
     resvg::render(&tree, tiny_skia::Transform::identity(), &mut pixels.as_mut());
-    let png = pixels.encode_png().context("encode the picture")?;
-    std::fs::write(path, png).with_context(|| format!("write {}", path.display()))
+    pixels.encode_png().context("encode the picture")
 }
 
 #[cfg(not(feature = "png"))]
-fn draw(_path: &Path, _svg: &str) -> anyhow::Result<()> {
+fn draw(_svg: &str) -> anyhow::Result<Vec<u8>> {
     let message =
         "this longhaul was built without pictures: build it with `--features png`, or use `--format html`";
     Err(UsageError(message.to_owned()).into())

@@ -83,8 +83,7 @@ impl DailyRatios {
     /// Creates the chart of a comparison; `None` without a valid day. The band is the interval of [`DaySeries`] after
     /// each day.
     pub fn from_comparison(comparison: &Comparison, threshold: f64, events: &[EventLine]) -> Option<Self> {
-        let days: Vec<(i64, f64)> =
-            comparison.days.iter().filter_map(|day| Some((day_of(&day.date)?, day.ratio))).collect();
+        let days: Vec<(i64, f64)> = comparison.days.iter().map(|day| (day.day, day.ratio)).collect();
         let (first, last) = (days.first()?.0, days.last()?.0);
         let logs: Vec<(i64, f64)> = days.iter().map(|(day, ratio)| (*day, ratio.ln())).collect();
         let known = (1..=days.len()).filter_map(|count| {

@@ -1,6 +1,6 @@
 //! The report of a week in brief: the answer about each pair, a line per task, and notes about the week.
 
-use longhaul_analysis::summary::{Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
+use longhaul_analysis::summary::{Failures, PairSummary, WeeklySummary};
 
 use super::checks::{damage, statements};
 use super::{recommendation, result, sentences, week, words};
@@ -53,11 +53,9 @@ fn failures(weekly: &WeeklySummary, pair: &PairSummary) -> Option<String> {
     let count = |failures: &&Failures| {
         format!("{} in {} of {} rounds", failures.target, failures.failed_rounds, failures.rounds)
     };
-    let worse = match pair.reliability.verdict {
-        ReliabilityVerdict::WorseA => format!("{} fails more often than {}: ", pair.a, pair.b),
-        ReliabilityVerdict::WorseB => format!("{} fails more often than {}: ", pair.b, pair.a),
-        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => "Failures: ".to_owned(),
-    };
+    let worse = pair.less_reliable().map_or("Failures: ".to_owned(), |worse| {
+        format!("{worse} fails more often than {}: ", pair.other(worse))
+    });
     let is_away = |failures: &&&Failures| failures.unavailable_rounds > 0;
     let away = |failures: &&Failures| {
         format!(

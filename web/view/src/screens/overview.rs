@@ -53,12 +53,15 @@ fn ratio_change(pair: &PairSummary) -> Option<String> {
     ))
 }
 
-/// Returns the total of each target's stalls in a window.
-pub fn stalls_in_brief(all: &[Stall], span: (Timestamp, Timestamp)) -> Document {
+/// Returns the total of each target's stalls in a window that ends now. `None` instead of a list: nothing was measured in it.
+pub fn stalls_in_brief(seen: Option<&[Stall]>, span: (Timestamp, Timestamp)) -> Document {
+    let all = seen.unwrap_or_default();
     let window = SampledWindow { span, stalls: all.to_vec(), ..SampledWindow::default() };
     let mut document = Document::new();
     if all.is_empty() {
-        document.paragraph(stalls::none(&stalls::last(span)));
+        let period = stalls::last(span);
+        let text = if seen.is_some() { stalls::none(&period) } else { stalls::nothing_measured(&period) };
+        document.paragraph(text);
     }
     document
         .facts(stalls::totals(&summarize_window(&window).stalls))
@@ -90,4 +93,20 @@ pub fn method(weekly: &WeeklySummary) -> Document {
         ])
         .note(Text::from("More: ").link("method", "/method").plain("."));
     document
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::time::DAY;
+
+    use super::*;
+    use crate::render::terminal;
+
+    #[test]
+    fn week_without_measurements_has_no_statement_about_stalls() {
+        let span = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH + 7 * DAY);
+        let shown = |seen: Option<&[Stall]>| terminal::render(&stalls_in_brief(seen, span));
+        assert!(shown(Some(&[])).contains("Neither runs nor the latency probe saw a stall"));
+        assert!(shown(None).contains("Nothing was measured in the last 7 d") && !shown(None).contains("saw"));
+    }
 }

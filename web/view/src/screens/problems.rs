@@ -3,16 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_analysis::summary::{
-    Comparison, Failures, PairSummary, ReliabilityVerdict, SoFar, WeeklySummary,
-};
+use longhaul_analysis::summary::{Comparison, Failures, PairSummary, SoFar, WeeklySummary};
 use longhaul_model::{Role, TargetName};
 
 use super::checks::{damage, damaged_shares, statements};
 use super::words;
 use crate::document::{Details, Document};
 use crate::text::{Text, Tone};
-use crate::{redaction, units};
+use crate::units;
 
 /// Returns the problems of a week as a list, the most severe first, or a sentence that there are none. A page shows more than
 /// `shown` of them only on request.
@@ -112,11 +110,8 @@ fn failure_text(failures: &Failures) -> Option<String> {
 }
 
 fn reliability_text(pair: &PairSummary) -> Option<String> {
-    let (worse, better) = match pair.reliability.verdict {
-        ReliabilityVerdict::WorseA => (&pair.a, &pair.b),
-        ReliabilityVerdict::WorseB => (&pair.b, &pair.a),
-        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => return None,
-    };
+    let worse = pair.less_reliable()?;
+    let better = pair.other(worse);
     Some(format!(
         "{worse} fails more often than {better}, as the failure episodes of one target alone prove ({} {}, {} {}).",
         pair.a, pair.reliability.only_a, pair.b, pair.reliability.only_b
@@ -149,9 +144,7 @@ fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
     let reasons: Vec<String> = rounds
         .reasons
         .iter()
-        .map(|(reason, count)| {
-            format!("{} ({count})", redaction::redact_sentence(words::round_reason(reason)))
-        })
+        .map(|(reason, count)| format!("{} ({count})", words::round_reason(reason)))
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     Some(format!(

@@ -110,7 +110,7 @@ pub fn account(account: &Account) -> String {
         .iter()
         .map(|call| format!("{} of unknown kind `{}`", units::whole(call.count), call.name));
     let known = [
-        (account.unknown_handles, "on files that were never opened"),
+        (account.unknown_handles, "on files whose opening or path the trace does not show"),
         (account.over_limit, "over the limit of a recording"),
         (account.time_went_back, "with a time before that of an earlier one"),
         (account.added_openings, "openings added, because files were open before"),

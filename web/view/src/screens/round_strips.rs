@@ -53,8 +53,8 @@ pub fn started(round: &RoundRecord, zone: &TimeZone) -> String {
 pub fn explanation() -> String {
     format!(
         "Slow: the tasks took more than {} times as long as usual on this target. Missed: the round was skipped, void, or the target \
-         was unavailable. A gap: the target had no part in the round: it is a baseline, was added later, or the round was cut short \
-         before its turn.",
+         was unavailable. A gap: the target had no part in the round: it is a baseline, was added later or removed before, or the \
+         round was cut short before its turn.",
         decimal(SLOW_FACTOR, 1)
     )
 }

@@ -7,7 +7,7 @@ use longhaul_analysis::summary::{
     ChangePart, ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks,
     Verdict,
 };
-use longhaul_model::{CacheState, TargetName};
+use longhaul_model::CacheState;
 
 use super::checks::damage;
 use super::percent::Percent;
@@ -28,19 +28,11 @@ pub fn headline(pair: &PairSummary) -> String {
 
 fn speed_and_reliability(pair: &PairSummary) -> String {
     let winner = pair.headline.as_ref().and_then(Comparison::winner);
-    match (&pair.headline, fails_more(pair)) {
+    match (&pair.headline, pair.less_reliable()) {
         (Some(_), Some(worse)) if winner != Some(worse) => {
             format!("{} {worse} fails more often.", speed(pair))
         }
         _ => speed(pair),
-    }
-}
-
-fn fails_more(pair: &PairSummary) -> Option<&TargetName> {
-    match pair.reliability.verdict {
-        ReliabilityVerdict::WorseA => Some(&pair.a),
-        ReliabilityVerdict::WorseB => Some(&pair.b),
-        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => None,
     }
 }
 
@@ -57,7 +49,7 @@ pub(super) fn speed(pair: &PairSummary) -> String {
         );
     }
     let text = comparison(headline);
-    match headline.winner().filter(|winner| fails_more(pair) == Some(*winner)) {
+    match headline.winner().filter(|winner| pair.less_reliable() == Some(*winner)) {
         Some(winner) => format!("Faster but less reliable: {winner} fails more often. {text}"),
         None => text,
     }

@@ -2,7 +2,7 @@
 //! as a verdict (docs/methodology.md#so-far).
 
 use longhaul_analysis::stats::MIN_ROUNDS_SO_FAR;
-use longhaul_analysis::summary::{Comparison, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, SoFar};
+use longhaul_analysis::summary::{Comparison, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, RatioEstimate, SoFar};
 use longhaul_model::TargetName;
 
 use super::percent::Percent;
@@ -120,15 +120,19 @@ pub fn outlook(comparison: &Comparison) -> String {
         comparison.b,
         Percent::increase(ratio).span(),
         comparison.a,
-        until(comparison)
+        until(comparison, ratio)
     )
 }
 
 /// Returns how long a decision is expected to take, as a sentence.
-fn until(comparison: &Comparison) -> String {
+fn until(comparison: &Comparison, ratio: RatioEstimate) -> String {
     match comparison.days_needed {
-        None => "More days are not expected to decide it.".to_owned(),
         Some(days) => format!("About {} more.", days_or_weeks(days)),
+        // Alone, the comparison is decided, so its days cannot tell how many more are needed.
+        None if ratio.is_difference() && ratio.days >= MIN_VERDICT_DAYS => {
+            "Only the number of comparisons keeps it open; more days may decide it.".to_owned()
+        }
+        None => "More days are not expected to decide it.".to_owned(),
     }
 }
 

@@ -64,8 +64,8 @@ fn times(task: &Task, weekly: &WeeklySummary, metrics: Vec<MetricCharts>) -> Doc
         document.section(format!("wait-{place}"), words::capitalized(&metric.label));
         document
             .note(
-                "All charts in this section share their axes. They show the runs of the chosen range, except those of void rounds. \
-                 Verdicts also exclude warm-up days.",
+                "The daily charts share their axes. They show the runs of the chosen range, except those of void rounds; the \
+                 distribution below them shows only those in the newest epoch of each target. Verdicts also exclude warm-up days.",
             )
             .charts(metric.charts);
     }

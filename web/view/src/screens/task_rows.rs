@@ -1,7 +1,7 @@
 //! Each task with its typical time on every share, for rows of bars.
 
 use longhaul_analysis::summary::{
-    Comparison, INSTANT_SECONDS, MetricRow, Subject, TimeSummary, TimesOnTarget, WeeklySummary,
+    Comparison, INSTANT_SECONDS, MetricRow, SoFar, Subject, TimeSummary, TimesOnTarget, WeeklySummary,
 };
 use longhaul_model::{Role, TargetName};
 
@@ -95,12 +95,12 @@ fn rows_of_warm_up(weekly: &WeeklySummary) -> Vec<TaskRow<'_>> {
             rows.push(TaskRow { label, result: result(weekly, &task.subject), bars: vec![] });
             rows.len() - 1
         });
-        for (target, median) in [(&task.a, a), (&task.b, b)] {
+        let SoFar { rounds, failed_a, failed_b, .. } = task.so_far;
+        for (target, median, failed) in [(&task.a, a, failed_a), (&task.b, b, failed_b)] {
             if rows[place].bars.iter().all(|bar| bar.target != target) {
-                let (count, median) = (task.so_far.rounds, Some(median));
-                rows[place]
-                    .bars
-                    .push(TaskBar { target, times: TimeSummary { median, count, ..TimeSummary::default() } });
+                let (median, count) = (Some(median), rounds - failed);
+                let times = TimeSummary { median, count, failed, ..TimeSummary::default() };
+                rows[place].bars.push(TaskBar { target, times });
             }
         }
     }

@@ -66,7 +66,8 @@ pub fn statement(one: &Attribution) -> String {
         return format!("{total}; nothing stands out.");
     };
     let percent = (part / one.seconds * 100.0).round();
-    format!("mostly {}: {} of {total} ({percent:.0} %).", layer_words(layer), units::seconds(part))
+    // A layer that is as long on good equipment may take more of the time.
+    format!("{} stands out: {} of {total} ({percent:.0} %).", layer_words(layer), units::seconds(part))
 }
 
 /// Layer that stands out most often in the times of a target.

@@ -1,15 +1,13 @@
 //! Labels and short phrases for results, shared by all screens.
 
-use longhaul_analysis::stats::{AUTOCORRELATION_LIMIT, DaySeries};
+use longhaul_analysis::stats::AUTOCORRELATION_LIMIT;
 use longhaul_analysis::summary::{
-    ALPHA, Comparison, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject, Verdict, WeeklyMinutes,
-    WeeklySummary,
+    ALPHA, Comparison, PairSummary, Proportion, Scores, Subject, Verdict, WeeklyMinutes, WeeklySummary,
 };
 use longhaul_model::{CacheState, Resolution, Role, TargetName};
 
 use super::round_trips;
 use crate::charts::MarkFill;
-use crate::charts::daily_ratios::day_of;
 use crate::text::{Text, Tone};
 use crate::units::{self, count, decimal};
 
@@ -49,11 +47,7 @@ pub const fn fill(verdict: Verdict) -> MarkFill {
 pub fn pair_verdict_label(pair: &PairSummary) -> String {
     let state =
         pair.headline.as_ref().map_or("nothing to compare yet", |headline| verdict_label(headline.verdict));
-    match pair.reliability.verdict {
-        ReliabilityVerdict::WorseA => format!("{state}; {} fails more", pair.a),
-        ReliabilityVerdict::WorseB => format!("{state}; {} fails more", pair.b),
-        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => state.to_owned(),
-    }
+    pair.less_reliable().map_or(state.to_owned(), |worse| format!("{state}; {worse} fails more"))
 }
 
 /// Marks a text with the tone of a verdict: decided ones stand out.
@@ -111,15 +105,8 @@ const MIN_DAYS_OF_DRIFT: usize = 7;
 /// Returns the autocorrelation of a ratio that drifts from day to day; `None` if it does not, or if there are too few days to
 /// tell.
 pub fn drift(comparison: &Comparison) -> Option<f64> {
-    if comparison.days.len() < MIN_DAYS_OF_DRIFT {
-        return None;
-    }
-    if comparison.at_round_trip.is_some() {
-        return comparison.autocorrelation.filter(|correlation| *correlation > AUTOCORRELATION_LIMIT);
-    }
-    let days = comparison.days.iter().filter_map(|day| Some((day_of(&day.date)?, day.ratio.ln())));
-    let series = DaySeries::from_days(&days.collect::<Vec<_>>()).filter(DaySeries::is_autocorrelated);
-    series.map(|series| series.corrected_autocorrelation())
+    let has_days = comparison.days.len() >= MIN_DAYS_OF_DRIFT;
+    comparison.autocorrelation.filter(|correlation| has_days && *correlation > AUTOCORRELATION_LIMIT)
 }
 
 /// Returns the number of rounds won by each target.
@@ -169,14 +156,14 @@ pub fn weekly_minutes(pair: &PairSummary, minutes: &WeeklyMinutes) -> String {
     }
 }
 
-/// Returns the speed score with its interval. Of all scores, exactly one has none if it is that of the reference.
+/// Returns the speed score with its interval. The reference has one as soon as another share has.
 pub fn speed_text(scores: &Scores, all: &[Scores]) -> String {
-    let without = all.iter().filter(|scores| scores.speed.is_none()).count();
+    let is_any_known = all.iter().any(|scores| scores.speed.is_some());
     match scores.speed {
         Some(speed) => {
             format!("{:.0} ({:.0} to {:.0}; {} days)", speed.value, speed.low, speed.high, speed.days)
         }
-        None if without == 1 && all.len() > 1 => "100 (reference)".to_owned(),
+        None if scores.is_reference && is_any_known => "100 (reference)".to_owned(),
         None => "not known".to_owned(),
     }
 }

@@ -118,6 +118,17 @@ fn two_equal_shares_and_a_slow_one_are_ranked() {
 }
 
 #[test]
+fn reference_is_named_while_another_share_has_no_speed() {
+    let mut weekly = world::last_week();
+    weekly.scores.iter_mut().find(|scores| scores.target.as_str() == "afp").unwrap().speed = None;
+    let all = &weekly.scores;
+    let speeds: Vec<(&str, String)> =
+        all.iter().map(|scores| (scores.target.as_str(), words::speed_text(scores, all))).collect();
+    assert!(speeds.contains(&("smb", "100 (reference)".to_owned())), "{speeds:?}");
+    assert!(speeds.contains(&("afp", "not known".to_owned())), "{speeds:?}");
+}
+
+#[test]
 fn verdict_beside_many_failures_counts_them() {
     let scenario = |run: SimulatedRun| match (run.target, run.day % 2) {
         (1, 0) => (Outcome::Error, 0.1),

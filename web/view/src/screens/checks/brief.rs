@@ -48,7 +48,7 @@ fn verified(lines: &[IntegrityLine]) -> Option<String> {
         1 => "1 range wrong".to_owned(),
         wrong => format!("{wrong} ranges wrong"),
     };
-    (bytes > 0).then(|| {
+    (bytes > 0 || wrong > 0).then(|| {
         format!("Read back and compared with what was written: {}, {ranges}.", units::bytes(bytes as f64))
     })
 }
@@ -62,4 +62,28 @@ fn lost(checks: &[TargetFidelity]) -> Option<String> {
     let is_tested = |check: &&TargetFidelity| check.findings.iter().any(|finding| finding.result.is_tested());
     let counts: Vec<String> = checks.iter().filter(is_tested).map(count).collect();
     (!counts.is_empty()).then(|| format!("Properties of files lost without an error: {}.", counts.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_ranges_are_told_if_no_compared_byte_is_known() {
+        let line = IntegrityLine {
+            target: "nas".parse().unwrap(),
+            protocol: None,
+            bytes_verified: 0,
+            bytes_over_the_wire: 0,
+            files_verified: 0,
+            by_age: vec![],
+            mismatches: 2,
+            excluded_rate_bytes: None,
+            first_us: None,
+            last_us: None,
+            wrong_ranges: vec![],
+        };
+        let text = verified(&[line]).unwrap();
+        assert!(text.ends_with("2 ranges wrong."), "{text}");
+    }
 }

@@ -29,8 +29,9 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
     };
     document.table(table(cells));
     document.note(
-        "Time from a change made elsewhere until this target shows it: at most so long. Looked for every 0.1 s, content every \
-         1.5 s. Changes not seen count as longer than the time for which they were looked for.",
+        "Time from a change made elsewhere until this target shows it: the middle between the last look that did not show it and \
+         the first that did. Looked for every 0.1 s, content every 1.5 s. Changes not seen count as longer than the time for which \
+         they were looked for.",
     );
     if cells.iter().any(|cell| cell.shares_client) {
         document.note(
@@ -65,7 +66,7 @@ pub fn staleness(cell: &FreshnessCell) -> Option<String> {
     let limit = cell.limit.filter(|_| !cell.shares_client)?;
     let seen = cell.n - cell.not_seen;
     Some(format!(
-        "{} ({}) showed {seen} of {} changes within {} s: {}, made {}.",
+        "{} ({}) showed {seen} of {} changes in a wait of at least {} s: {}, made {}.",
         cell.key.target,
         protocol(cell.protocol.as_ref()),
         cell.n,
@@ -157,8 +158,8 @@ mod tests {
     #[test]
     fn stale_target_is_named_first() {
         let shown = terminal::render(&freshness(&[cell(3, false)]));
-        let sentence =
-            "smb (SMB 3.1.1) showed 0 of 3 changes within 50 s: new file in a listing, made through nfs.";
+        let sentence = "smb (SMB 3.1.1) showed 0 of 3 changes in a wait of at least 50 s: new file in a listing, made \
+                        through nfs.";
         assert!(shown.contains(sentence) && shown.contains("> 50 s"), "{shown}");
         assert!(!shown.contains("Every change"), "{shown}");
     }

@@ -20,7 +20,7 @@ pub fn integrity(lines: &[IntegrityLine], zone: &TimeZone) -> Document {
     if lines.is_empty() {
         document.paragraph(
             Text::from("Nothing is counted yet: longhaul compares what it reads in each round with what it wrote. To read \
-                everything back now: ")
+                the test data back now: ")
             .code("longhaul integrity --check")
             .plain("."),
         );

@@ -1,6 +1,6 @@
 //! Screen that shows what a file shares, before it is written, and screen of the contradictions in a file.
 
-use longhaul_commons::{Contradiction, Share, SharedStatus};
+use longhaul_commons::{Contradiction, Share, SharedStatus, target_name};
 use longhaul_model::Role;
 
 use super::families;
@@ -45,11 +45,6 @@ pub fn share(share: &Share, bytes: usize) -> Document {
     document
 }
 
-fn letter(index: usize) -> String {
-    let letter = char::from(b'a' + (index % 26) as u8);
-    if index < 26 { letter.to_string() } else { format!("{letter}{}", index / 26) }
-}
-
 fn targets(share: &Share) -> Table {
     let mut table = Table::new("targets").words(["target", "role", "protocol"]);
     for (index, role) in share.targets.iter().enumerate() {
@@ -57,7 +52,7 @@ fn targets(share: &Share) -> Table {
             Role::Share => "share",
             Role::Baseline => "baseline",
         };
-        table.row([letter(index), role.to_owned(), share.protocol_of(index).to_string()]);
+        table.row([target_name(index).to_string(), role.to_owned(), share.protocol_of(index).to_string()]);
     }
     table
 }
@@ -74,7 +69,7 @@ fn figures(share: &Share) -> Table {
             days: figure.days,
         });
         table.row([
-            format!("{} ÷ {}", letter(figure.b), letter(figure.a)),
+            format!("{} ÷ {}", target_name(figure.b), target_name(figure.a)),
             figure.key.clone(),
             estimate.map_or(NO_VALUE.to_owned(), ratio_text),
             figure.days.to_string(),

@@ -155,9 +155,20 @@ impl LatencyWindow {
             return vec![];
         }
         let step = TABLE_STEPS.into_iter().find(is_short).unwrap_or(TABLE_STEPS[3]);
-        let start = if step < DAY { self.span.0 } else { local_midnight(self.span.0, &self.zone) };
-        let place = |at: Timestamp| start + step * (at.since(start).as_micros() / step.as_micros()) as u32;
+        let place = |at: Timestamp| self.table_step_start(step, at);
         merge_by(steps, place).into_iter().map(|(at, step)| quantile_step(at, &step)).collect()
+    }
+
+    /// Returns the start of the step of a table that contains a time.
+    fn table_step_start(&self, step: Duration, at: Timestamp) -> Timestamp {
+        let whole_steps = |length: Duration| step * (length.as_micros() / step.as_micros()) as u32;
+        if step < DAY {
+            return self.span.0 + whole_steps(at.since(self.span.0));
+        }
+        // Days are counted from midnight to noon, because a day has 23 or 25 hours when the clock changes.
+        let start = local_midnight(self.span.0, &self.zone);
+        let noon = local_midnight(at, &self.zone) + DAY / 2;
+        local_midnight(start + whole_steps(noon.since(start)) + DAY / 2, &self.zone)
     }
 }
 
@@ -235,4 +246,33 @@ fn calendar(name: &TargetName, styles: &SeriesStyles, steps: &[&ProbeStep]) -> C
 fn day_availability(step: &ProbeStep) -> Availability {
     let slow = count_longer_than(&step.latency, SLOW_CALL_NS);
     Availability { answers: step.latency.count(), slow, failed: step.errors + step.timeouts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::timestamp;
+
+    #[test]
+    fn rows_of_days_start_at_midnight_after_the_clock_changed() {
+        // From 20 October 2026, 00:00 in Berlin, where 25 October has 25 hours, to the end of the month.
+        let start = Timestamp::from_us(1_792_447_200_000_000);
+        let hours = 12 * 24 + 1;
+        let window = LatencyWindow {
+            span: (start, start + hours * HOUR),
+            step: HOUR,
+            kind: ProbeKind::Read,
+            during: None,
+            zone: TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap(),
+        };
+        let target: TargetName = "smb".parse().unwrap();
+        let step = |hour: u32| {
+            ProbeStep::new(target.clone(), start + hour * HOUR, ProbeKind::Read, LoadContext::Idle)
+        };
+        let steps: Vec<ProbeStep> = (0..hours).map(step).collect();
+        let rows = window.table_steps(&steps.iter().collect::<Vec<_>>());
+        let days: Vec<String> = rows.iter().map(|row| timestamp(row.at, &window.zone)).collect();
+        let expected: Vec<String> = (20..32).map(|day| format!("2026-10-{day} 00:00:00")).collect();
+        assert_eq!(days, expected);
+    }
 }

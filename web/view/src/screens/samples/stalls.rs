@@ -39,7 +39,7 @@ pub fn stalls(
             // The window of the page may lie in the past.
             StallList::Newest => "in this time".to_owned(),
         };
-        document.paragraph(if causes.was_watched { none(&period) } else { nothing_watched(&period) });
+        document.paragraph(if causes.was_watched { none(&period) } else { nothing_measured(&period) });
         document.append(stall_causes::causes(&causes.named));
         return document;
     }
@@ -62,7 +62,8 @@ pub fn last(span: (Timestamp, Timestamp)) -> String {
     format!("in the last {}", units::duration(span.1.seconds_since(span.0)))
 }
 
-fn nothing_watched(period: &str) -> String {
+/// Says that nothing was measured in a period, such as "in this time".
+pub fn nothing_measured(period: &str) -> String {
     format!("Nothing was measured {period}, so there is nothing to say about stalls.")
 }
 

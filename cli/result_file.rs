@@ -1,0 +1,35 @@
+//! Writes results to files that the user names.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::errors::UsageError;
+
+/// Writes a result to a file, and says so. An existing file is replaced, unless it is a database.
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    refuse_database(path)?;
+    fs::write(path, content).with_context(|| format!("write {}", path.display()))?;
+    crate::output::eprintln!("Written: {}", path.display());
+    Ok(())
+}
+
+/// Refuses to overwrite an SQLite database: the most costly typing mistake would be to name the database as
+/// output.
+pub fn refuse_database(path: &Path) -> anyhow::Result<()> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut begin = [0; MAGIC.len()];
+    // To read from a pipe or a terminal would wait for its other end.
+    let is_file = fs::metadata(path).is_ok_and(|facts| facts.is_file());
+    if is_file {
+        // A file that cannot be read is told when it is written.
+        let _ = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    }
+    anyhow::ensure!(
+        begin != MAGIC,
+        UsageError(format!("{} is a database: give another `--output FILE`", path.display()))
+    );
+    Ok(())
+}
