@@ -24,7 +24,6 @@ const RESTART_TIMEOUT: Duration = Duration::from_secs(THROTTLE_SECONDS as u64 + 
 /// `STOP_TIMEOUT_SECONDS`.
 const STOP_TIMEOUT: Duration = Duration::from_secs(STOP_TIMEOUT_SECONDS as u64 + 10);
 
-
 /// Returns the steps to install or update the agent: unload the old one, then load the new one.
 pub(crate) fn install(plan: &ServicePlan) -> Result<Vec<Step>, PlanError> {
     let service = &plan.service;

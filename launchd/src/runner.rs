@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn output_before_a_child_keeps_the_pipe_is_returned() {
+    fn output_is_returned_while_a_child_holds_the_pipe() {
         let output = shell("echo yes; sleep 5 &", Duration::from_secs(20)).unwrap();
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), "yes\n"));
     }

@@ -28,12 +28,11 @@ pub(crate) fn install(plan: &ServicePlan) -> Result<Vec<Step>, PlanError> {
 /// cannot be reached.
 pub(crate) fn remove(service: &Service, status: Option<&ServiceStatus>) -> Vec<Step> {
     let mut steps = vec![];
-    let is_defined = status.is_some_and(|status| status.is_defined);
-    if is_defined || status.is_some_and(|status| status.run_state != RunState::NotLoaded) {
+    if status.is_some_and(|status| status.run_state != RunState::NotLoaded) {
         steps.extend(stop());
     }
     // systemd refuses to disable a unit whose file was deleted by hand.
-    if is_defined {
+    if status.is_some_and(|status| status.is_defined) {
         steps.push(run_step(&["disable", UNIT_NAME]));
     }
     steps.push(Step::Remove(service.definition_path.clone()));

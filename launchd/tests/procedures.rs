@@ -394,6 +394,10 @@ mod systemd {
         assert!(lines(&failed).ends_with("reset-failed longhaul.service"));
         let absent = ServiceStatus { is_defined: false, run_state: RunState::NotLoaded };
         assert!(!lines(&absent).contains("disable"), "an absent unit is not stopped");
+        let deleted = ServiceStatus { is_defined: false, run_state: RunState::Running { pid: None } };
+        assert!(lines(&deleted).contains("stop longhaul") && !lines(&deleted).contains("disable"));
+        let unknown = ServiceStatus { is_defined: true, run_state: RunState::NotLoaded };
+        assert!(lines(&unknown).contains("disable longhaul") && !lines(&unknown).contains("stop longhaul"));
     }
 
     #[test]

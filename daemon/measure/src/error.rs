@@ -173,7 +173,7 @@ impl RunError {
     }
 
     /// Returns whether another open file holds a lock that was asked for (fcntl(2), `F_SETLK`).
-    pub fn is_locked(&self) -> bool {
+    pub fn is_lock_held_elsewhere(&self) -> bool {
         let is_held = |code| code == libc::EAGAIN || code == libc::EACCES;
         matches!(self, Self::Operation { operation: Operation::Lock, source, .. } if source.raw_os_error().is_some_and(is_held))
     }

@@ -349,6 +349,7 @@ impl SignalPipeline {
             .last_rejection
             .as_ref()
             .map(|rejection| format!("{}: {}", item_label(self.signal, rejection.item), rejection.reason));
+        let rejections: Vec<String> = of_item.into_iter().chain(of_state).collect();
         SignalStatus {
             name: self.signal.name().to_owned(),
             endpoint: self.sender.display_url(),
@@ -357,7 +358,7 @@ impl SignalPipeline {
             rejected: stored.rejected,
             expired: stored.expired,
             last_sent_us: stored.last_sent,
-            last_rejection: of_state.or(of_item),
+            last_rejection: (!rejections.is_empty()).then(|| rejections.join("; ")),
             last_failure: self.retry.failure_reason().map(ToOwned::to_owned),
             next_try_us: self.next_try,
         }

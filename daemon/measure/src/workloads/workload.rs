@@ -78,7 +78,7 @@ pub trait Workload: Sync {
         Ok(vec![])
     }
 
-    /// Records that all kept files are read at this time, so that phases do not claim to be cold soon after.
+    /// Records that all kept files are read at this time, so that phases do not claim to be cold soon after because their data rested.
     ///
     /// # Errors
     ///

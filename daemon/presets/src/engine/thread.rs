@@ -355,11 +355,16 @@ impl<'a> PresetThread<'a> {
                 let length = step.block.0.min(bytes.saturating_sub(offset).max(1)) as usize;
                 transfer_block(self, Block { file: number, offset, length })
             }
-            Amount::File => (0..bytes.div_ceil(step.block.0)).try_for_each(|block| {
-                let offset = block * step.block.0;
-                let length = step.block.0.min(bytes - offset) as usize;
-                transfer_block(self, Block { file: number, offset, length })
-            }),
+            Amount::File => {
+                // Between two blocks a sector may be written in part: other threads must not verify it.
+                let _writing =
+                    (step.action == Action::Write).then(|| self.set.write_tracker.start_write(number));
+                (0..bytes.div_ceil(step.block.0)).try_for_each(|block| {
+                    let offset = block * step.block.0;
+                    let length = step.block.0.min(bytes - offset) as usize;
+                    transfer_block(self, Block { file: number, offset, length })
+                })
+            }
         }
     }
 

@@ -87,7 +87,10 @@ impl<'a> TreeState<'a> {
             names: Names::of(nodes),
             states: (0..).zip(nodes).map(state).collect(),
             children: vec![0; nodes.len()],
-            files: lengths.iter().map(|length| FileState { length: *length, ..FileState::default() }).collect(),
+            files: lengths
+                .iter()
+                .map(|length| FileState { length: *length, ..FileState::default() })
+                .collect(),
             open: HashMap::new(),
             slots: vec![],
             open_folders: HashMap::new(),

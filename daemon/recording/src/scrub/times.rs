@@ -57,14 +57,16 @@ impl TraceClock {
     pub(super) fn add(&mut self, time: CallTime, kind: Operation) -> Placed {
         let took = time.took.unwrap_or_default();
         let ended = time.began.saturating_add(took);
-        if time.took.is_some() {
-            self.by_operation.entry(kind).or_default().record(nanoseconds(took));
-        }
         let last = self.last_operation(time);
         let (thread, went_back) = (last.number, time.began < last.began);
+        // A call on two files, such as `sendfile`, is two operations with one time.
+        let is_same_call = (last.began, last.ended) == (time.began, ended);
         let length = time.began.saturating_sub(last.ended);
         let pause = Pause { length, recorder: time.recorder.saturating_sub(last.recorder).min(length) };
         (last.began, last.ended, last.recorder) = (time.began, ended, time.recorder);
+        if time.took.is_some() && !is_same_call {
+            self.by_operation.entry(kind).or_default().record(nanoseconds(took));
+        }
         let first = *self.first.get_or_insert(time.began);
         self.first = Some(first.min(time.began));
         let idle = time.began.saturating_sub(self.waited_until.max(first));

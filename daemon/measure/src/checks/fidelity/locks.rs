@@ -66,7 +66,7 @@ fn open_elsewhere(context: &TimedFs<'_>, target: &Path, sandbox: &str) -> Result
 fn judge_second(second: Result<(), RunError>) -> Result<Answer, RunError> {
     match second {
         Ok(()) => Ok(Answer::lost("two handles hold one lock")),
-        Err(error) if error.is_locked() => Ok(Answer::kept("between programs on this machine")),
+        Err(error) if error.is_lock_held_elsewhere() => Ok(Answer::kept("between programs on this machine")),
         Err(error) => Answer::refused(error),
     }
 }

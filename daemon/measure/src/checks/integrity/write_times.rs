@@ -25,8 +25,10 @@ impl WriteTimes {
 
     /// Forgets the times of a version and of all later ones, because their data is written again: until the next record, it counts
     /// as new.
-    pub fn forget_from(&mut self, version: u64) {
+    pub fn forget_from(&mut self, version: u64) -> bool {
+        let known = self.times.len();
         self.times.retain(|known, _| *known < version);
+        self.times.len() < known
     }
 
     /// Returns the time at which a version was written, at the latest. `None` if no later version was recorded: the data

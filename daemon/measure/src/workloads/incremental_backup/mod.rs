@@ -59,11 +59,18 @@ impl Destinations {
     }
 
     /// Forgets when the files were written that are now copied again, so that they count as new. On a target that loses times,
-    /// these are all files in each run.
-    fn forget_copied(&mut self, files: u64, differences: &Differences<'_>) {
+    /// these are all files in each run. Stored at once: after an interrupted copy they are not copied again.
+    fn forget_copied(
+        &mut self,
+        job: &Job<'_>,
+        files: u64,
+        differences: &Differences<'_>,
+    ) -> Result<(), RunError> {
         let oldest = differences.oldest_seconds().map(SourceTree::generation_at);
-        if let (Some(times), Some(oldest)) = (self.write_times.get_mut(&files), oldest) {
-            times.forget_from(oldest);
+        let times = self.write_times.get_mut(&files).zip(oldest);
+        match times.is_some_and(|(times, oldest)| times.forget_from(oldest)) {
+            true => job.sandbox.record_entry(INCREMENTAL_BACKUP.name(), self, &job.untimed()),
+            false => Ok(()),
         }
     }
 
@@ -203,7 +210,7 @@ fn update_destination(
     let root = destination_folder(&context, job, source)?;
     let tree = LocalTree::read(local)?;
     let differences = scan(&context, &tree, &root)?;
-    destinations.forget_copied(source.files, &differences);
+    destinations.forget_copied(job, source.files, &differences)?;
     job.require_space(differences.bytes_to_copy())?;
     let mut progress = Progress {
         item: "first backup".to_owned(),
@@ -236,7 +243,7 @@ fn run_backup(job: &Job<'_>, source: &SourceTree, destinations: &mut Destination
             Figure::new("files", Unit::PerSecond, tree.files() as f64 / seconds),
         ])
     })?;
-    destinations.forget_copied(source.files, &differences);
+    destinations.forget_copied(job, source.files, &differences)?;
     session.add_fact("changed-files", differences.files_to_copy().to_string());
     session.add_fact("changed-bytes", differences.bytes_to_copy().to_string());
     session.add_fact("deleted-files", differences.files_to_delete().to_string());

@@ -178,7 +178,7 @@ pub fn prepare(job: &Job<'_>) -> Result<(), RunError> {
     let plan = plan(job);
     let mut images = ImageManifest::load(job)?;
     let image = images.get(&plan);
-    if images.speed_files_left || image.unfinished {
+    if images.speed_files_left {
         SpeedTest::open(job)?.remove(&job.untimed())?;
         images.speed_files_left = false;
     }

@@ -110,9 +110,9 @@ impl Workload for TimeMachine {
         let result = speed.run_phases(job.session);
         let removed = speed.remove(&job.untimed());
         result.and(removed)?;
+        images.speed_files_left = false;
         self.run_burst(job, &images, &mut state)?;
         state.unfinished = false;
-        images.speed_files_left = false;
         images.record_burst(&plan, state.burst, job.now);
         images.store(job, &plan, state)
     }

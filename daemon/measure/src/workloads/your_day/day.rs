@@ -67,7 +67,7 @@ impl Day {
     }
 
     /// Returns whether a file is as it was when its slice was made: no replay changes it.
-    pub fn keeps(&self, file: FileNumber) -> bool {
+    pub fn is_unchanged(&self, file: FileNumber) -> bool {
         self.plan.nodes.get(file.0 as usize).is_some_and(|node| !node.changes)
     }
 

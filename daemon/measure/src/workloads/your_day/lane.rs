@@ -11,7 +11,7 @@ use super::replay::{Open, OpenedFile, Replay};
 use crate::error::RunError;
 use crate::platform::{Access, ByteRange, LockAction, TEST_XATTR, monotonic_ns, thread_cpu_ns};
 use crate::timed_fs::{Answer, Buffer, ListingBuffer, NameChange, OpenFile, TimedFs};
-use longhaul_model::Operation;
+use longhaul_model::{DataAge, Operation, VerifiedData};
 use longhaul_recording::plan::{Opening, PlannedAction, ReplayStep, Slot};
 use longhaul_recording::{ActionResult, InitialState, NodeNumber};
 
@@ -23,6 +23,8 @@ const MAX_ATTRIBUTE: u32 = 2048;
 const SLEEP_MARGIN_NS: u64 = 150_000;
 /// Comparison of what was read takes at most this part of the time, and the time of pauses.
 const COMPARISON_SHARE: u64 = 50;
+/// Byte that is locked: far behind all data, because over SMB a shared lock keeps even its holder from writing what it covers.
+const LOCKED: ByteRange = ByteRange { begin: 1 << 62, length: 1 };
 /// Bytes that are compared in a nanosecond, at least.
 const COMPARED_PER_NS: u64 = 4;
 
@@ -37,8 +39,6 @@ pub struct LaneReplay<'a> {
     began_ns: u64,
     paused_ns: u64,
     compared_bytes: u64,
-    /// Part of them in files that no replay changes.
-    compared_kept_bytes: u64,
     /// Time at which the newest step was over and a comparison of what it read began; `None` if there was none.
     comparing_since_ns: Option<u64>,
     /// Processor time of comparisons and of waiting for the end of pauses.
@@ -58,7 +58,6 @@ impl<'a> LaneReplay<'a> {
             began_ns: now_ns,
             paused_ns: 0,
             compared_bytes: 0,
-            compared_kept_bytes: 0,
             comparing_since_ns: None,
             own_work_ns: 0,
         }
@@ -87,9 +86,8 @@ impl<'a> LaneReplay<'a> {
         Ok(())
     }
 
-    /// Adds what this thread compared, and returns the times of its operations.
+    /// Returns the times of the operations of this thread.
     pub fn finish(self) -> BusyTimes {
-        self.replay.add_compared(self.compared_bytes, self.compared_kept_bytes);
         self.busy
     }
 
@@ -191,11 +189,14 @@ impl<'a> LaneReplay<'a> {
                 return Ok(());
             }
         };
+        if found == expected {
+            return Ok(());
+        }
         if found == ActionResult::NotFound && self.is_link_at_first(node) {
             // The file system refused the link when the tree was made.
             self.replay.unsupported.fetch_add(1, Relaxed);
         }
-        if found == expected || self.replay.unsupported.load(Relaxed) > 0 {
+        if self.replay.unsupported.load(Relaxed) > 0 {
             return Ok(());
         }
         let detail = match expected {
@@ -227,16 +228,16 @@ impl<'a> LaneReplay<'a> {
             self.buffer = Buffer::new(length);
         }
         let read = context.read_at(&open.file, &mut self.buffer[..length], range.begin)?;
-        self.compare(open, range.begin, read)
+        self.compare(context, open, ByteRange { begin: range.begin, length: read as u64 })
     }
 
     /// Compares what was read with what longhaul wrote, as far as there is time.
-    fn compare(&mut self, open: &OpenedFile, offset: u64, read: usize) -> Result<(), RunError> {
+    fn compare(&mut self, context: &TimedFs<'_>, open: &OpenedFile, read: ByteRange) -> Result<(), RunError> {
         let day = self.replay.day;
         if day.plan.sparse.get(open.number.0 as usize).copied().unwrap_or(true) {
             return Ok(());
         }
-        let spent_ns = (self.compared_bytes + read as u64) / COMPARED_PER_NS;
+        let spent_ns = (self.compared_bytes + read.length) / COMPARED_PER_NS;
         if spent_ns > self.paused_ns {
             let elapsed_ns = monotonic_ns().saturating_sub(self.began_ns);
             if spent_ns > self.paused_ns + elapsed_ns / COMPARISON_SHARE {
@@ -245,15 +246,15 @@ impl<'a> LaneReplay<'a> {
         }
         self.comparing_since_ns = Some(monotonic_ns());
         let used_ns = thread_cpu_ns();
-        let found = &self.buffer[..read];
-        if let Some(at) = day.pool.first_difference(open.number.0, offset, found) {
+        let found = &self.buffer[..read.length as usize];
+        if let Some(at) = day.pool.first_difference(open.number.0, read.begin, found) {
             let detail = format!("byte {at} differs from what was written");
-            return Err(RunError::damaged(open.file.path(), detail).with_found(offset, found));
+            return Err(RunError::damaged(open.file.path(), detail).with_found(read.begin, found));
         }
-        self.compared_bytes += read as u64;
-        if day.keeps(open.number) {
-            self.compared_kept_bytes += read as u64;
-        }
+        self.compared_bytes += read.length;
+        // Other files were written in this replay or after an earlier one.
+        let age = if day.is_unchanged(open.number) { self.replay.age } else { DataAge::Hours };
+        context.add_verified(VerifiedData { age, bytes: read.length, files: 0 });
         self.own_work_ns += thread_cpu_ns().saturating_sub(used_ns);
         Ok(())
     }
@@ -316,13 +317,13 @@ impl<'a> LaneReplay<'a> {
             Access::Write => LockAction::Take,
             Access::Read | Access::ReadWrite => LockAction::TakeShared,
         };
-        match context.lock_handle(&open.file, action, ByteRange { begin: 0, length: 1 }) {
+        match context.lock_handle(&open.file, action, LOCKED) {
             Err(error) if error.is_unsupported() => {
                 self.replay.unsupported.fetch_add(1, Relaxed);
                 Ok(())
             }
             // The server was asked, as in the recording.
-            Err(error) if error.is_locked() => Ok(()),
+            Err(error) if error.is_lock_held_elsewhere() => Ok(()),
             other => other,
         }
     }

@@ -62,12 +62,10 @@ impl YourDay {
         kept.store(job)?;
         // A program's client has looked up the folders above its own.
         job.untimed().open_folder_path(tree.root.path())?;
-        let replay = Replay::new(day, &tree.root);
-        let age = DataAge::between(slice.written_us, job.now);
+        let replay = Replay::new(day, &tree.root, DataAge::between(slice.written_us, job.now));
         let spec = PhaseSpec::cold("replay", slice.metadata_cold_method(job.now));
         let result = job.session.phase(spec, |context| {
             let times = replay.run(context)?;
-            replay.verified(age).into_iter().for_each(|data| context.add_verified(data));
             Ok(vec![
                 Figure::new("total", Unit::Seconds, times.total),
                 Figure::new("waiting", Unit::Seconds, times.waiting),

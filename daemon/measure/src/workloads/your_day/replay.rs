@@ -12,7 +12,7 @@ use super::progress::AllProgress;
 use crate::error::RunError;
 use crate::platform::Access;
 use crate::timed_fs::{Folder, OpenFile, TimedFs};
-use longhaul_model::{DataAge, VerifiedData};
+use longhaul_model::DataAge;
 use longhaul_recording::NodeNumber;
 use longhaul_recording::plan::FileNumber;
 
@@ -42,8 +42,8 @@ pub struct Replay<'a> {
     pub progress: AllProgress,
     /// Operations that the file system does not offer, such as links.
     pub unsupported: AtomicU64,
-    /// Bytes that were compared in files that no replay changes, and in all others.
-    compared: [AtomicU64; 2],
+    /// Age of the files that no replay changes.
+    pub age: DataAge,
     has_failed: AtomicBool,
 }
 
@@ -55,14 +55,14 @@ pub struct ReplayTimes {
 }
 
 impl<'a> Replay<'a> {
-    pub fn new(day: &'a Day, root: &'a Folder) -> Self {
+    pub fn new(day: &'a Day, root: &'a Folder, age: DataAge) -> Self {
         Self {
             day,
             root,
             slots: (0..day.plan.slots).map(|_| RwLock::default()).collect(),
             progress: AllProgress::new(day.plan.lanes.len()),
             unsupported: AtomicU64::new(0),
-            compared: Default::default(),
+            age,
             has_failed: AtomicBool::new(false),
         }
     }
@@ -92,19 +92,6 @@ impl<'a> Replay<'a> {
         let total = context.elapsed();
         let waiting = single.into_inner().unwrap_or_else(|| union_ns(busy.into_inner()) as f64 / 1e9);
         Ok(ReplayTimes { total, waiting })
-    }
-
-    /// Adds bytes that a thread compared, and the part of them that lies in files that no replay changes.
-    pub fn add_compared(&self, bytes: u64, kept_bytes: u64) {
-        self.compared[0].fetch_add(kept_bytes, Relaxed);
-        self.compared[1].fetch_add(bytes - kept_bytes, Relaxed);
-    }
-
-    /// Returns what was compared. Files that no replay changes are as old as the slice; the others were written in this replay or
-    /// after an earlier one, and are called young.
-    pub fn verified(&self, age_of_slice: DataAge) -> [VerifiedData; 2] {
-        let compared = |place: usize, age| VerifiedData { age, bytes: self.compared[place].load(Relaxed), files: 0 };
-        [compared(0, age_of_slice), compared(1, DataAge::Hours)]
     }
 
     /// Returns whether a thread failed, so that the others end too.

@@ -188,9 +188,9 @@ impl<'a> SliceTree<'a> {
             context.change_name(&self.root, NameChange::Unlink(self.day.paths.name(node)))?;
             created = context.create_below(&self.root, path, Access::Write)?;
         }
-        let file = created.done().map_err(|kind| {
-            RunError::operation(Operation::Create, &self.root.join(path), kind.into())
-        })?;
+        let file = created
+            .done()
+            .map_err(|kind| RunError::operation(Operation::Create, &self.root.join(path), kind.into()))?;
         let size = self.day.plan.nodes[node.0 as usize].bytes;
         let mut offset = 0;
         while offset < size {
@@ -253,11 +253,12 @@ impl<'a> SliceTree<'a> {
         let mut replaced = 0;
         for node in files() {
             let path = self.day.paths.path(node);
-            let is_exclusive = match context.in_place_refusal(&self.root, path) {
-                Err(error) if error.is_not_found() => false,
-                answer => answer?.is_none(),
-            };
-            if !is_reliable || !is_exclusive {
+            let is_exclusive = is_reliable
+                && match context.in_place_refusal(&self.root, path) {
+                    Err(error) if error.is_not_found() => false,
+                    answer => answer?.is_none(),
+                };
+            if !is_exclusive {
                 self.make_file(&context, node)?;
                 replaced += 1;
             }

@@ -206,12 +206,7 @@ fn copy(context: &mut Context<'_, '_>, call: &Call<'_>, ends: Ends) {
     if let Some(opened) = input {
         let offset = advance(&opened.file, offset(ends.input_offset), moved);
         let action = TraceAction::Read { handle: opened.handle, offset, length: moved, read: moved };
-        if output.is_some() {
-            // The write has the time of the call: the pause that follows begins at the end of the last event.
-            context.emit_implied(action);
-        } else {
-            context.emit(action, ActionResult::Done);
-        }
+        context.emit(action, ActionResult::Done);
     }
     if let Some(opened) = output {
         let offset = advance(&opened.file, ends.output_offset.and_then(offset), moved);

@@ -113,7 +113,19 @@ mod tests {
         assert_eq!(pauses_us(&recording), [0, 0, 0, 0, 1000]);
         let times = recording.times.unwrap().by_operation;
         let counts = [Operation::Read, Operation::Write].map(|kind| times.get(&kind).map(Histogram::count));
-        assert_eq!(counts, [None, Some(1)]);
+        assert_eq!(counts, [Some(1), None]);
+    }
+
+    #[test]
+    fn time_of_a_call_out_of_the_folder_is_no_pause() {
+        let recording = record(&[
+            r#"1 7.000000 openat(AT_FDCWD, "/share/a", O_RDONLY) = 3 <0.000020>"#,
+            r#"1 7.000050 openat(AT_FDCWD, "/tmp/b", O_WRONLY) = 4 <0.000020>"#,
+            r#"1 7.000100 sendfile(4, 3, NULL, 100) = 100 <0.005020>"#,
+            r#"1 7.006150 mkdir("/share/d", 0777) = 0 <0.000020>"#,
+        ]);
+        assert_eq!(pauses_us(&recording)[2..], [1000]);
+        assert_eq!(recording.times.unwrap().by_operation[&Operation::Read].count(), 1);
     }
 
     #[test]

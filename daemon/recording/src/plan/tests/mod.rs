@@ -331,7 +331,8 @@ fn read_of_new_content_does_not_shorten_the_file_before() {
     let nodes = vec![node(0, InitialState::Folder), node(0, InitialState::File(PowerOfTwo::of(9)))];
     let read = |read| Action::Read { handle: HandleNumber(0), offset: 0, length: 4096, read };
     let write = Action::SetLength { node: NodeNumber(1), length: 5 };
-    let operations = [open(1, Access::Read, 0), read(4096), write, read(5)].map(|action| operation(0, action));
+    let operations =
+        [open(1, Access::Read, 0), read(4096), write, read(5)].map(|action| operation(0, action));
     let plan = ReplayPlan::compile(&recording(nodes, operations.to_vec()), LIMITS);
     assert_eq!(plan.corpus_bytes(), 4096);
 }
