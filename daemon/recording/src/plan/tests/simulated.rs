@@ -16,7 +16,7 @@ const ROOT: FolderId = (NodeNumber(0), 0);
 /// A file system in memory that makes the steps of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Simulated {
-    /// What is in each folder.
+    /// Things in each folder, by their names.
     pub(super) names: HashMap<(FolderId, NodeNumber), Thing>,
     /// Number of folders that were made under each name.
     made: HashMap<NodeNumber, u32>,
