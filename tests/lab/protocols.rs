@@ -66,6 +66,45 @@ fn every_workload_runs_on_every_protocol() {
     findings.assert(&lab);
 }
 
+/// Trace of a program that locks a file through two handles and writes it under the lock, as databases do.
+const LOCKING_PROGRAM: &str = r#"1 7.000000 openat(AT_FDCWD, "/x/db", O_RDWR) = 3 <0.000020>
+1 7.001000 openat(AT_FDCWD, "/x/db", O_RDONLY) = 4 <0.000020>
+1 7.002000 fcntl(3, F_SETLK, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=1}) = 0 <0.000020>
+1 7.003000 flock(4, LOCK_SH) = 0 <0.000020>
+1 7.004000 pwrite64(3, "", 4096, 0) = 4096 <0.000020>
+1 7.005000 pread64(4, "", 4096, 0) = 4096 <0.000020>
+1 7.006000 flock(4, LOCK_UN) = 0 <0.000020>
+1 7.007000 close(4) = 0 <0.000020>
+1 7.008000 close(3) = 0 <0.000020>
+"#;
+
+#[test]
+#[ignore = "boots two virtual machines; run with --ignored"]
+fn protocols_replay_a_program_that_locks() {
+    let lab = Lab::up("local smb1 smb3 nfs3 nfs4");
+    let program = program();
+    let options = "--config /m/local/locks/c.toml --database /m/local/locks/l.sqlite";
+    lab.ask("mkdir -p /m/local/locks /m/nfs3/locks && chmod 777 /m/nfs3/locks");
+    lab.ask("printf '[recording]\nreplay = \"locks\"\n' >/m/local/locks/c.toml");
+    lab.ask(&format!("cat >/m/local/locks/trace <<'END'\n{LOCKING_PROGRAM}END"));
+    lab.ask(&format!("{program} record {options} --import /m/local/locks/trace --on /x --name locks"));
+    let targets =
+        ["smb1", "smb3", "nfs3", "nfs4"].map(|name| format!("--target {name}=/m/{name}/locks")).join(" ");
+    let run = format!("{program} run {options} --workload your-day --scale quick --json {targets}");
+    let mut findings = Findings::default();
+    let runs = runs(&lab.run(&run));
+    findings.check(runs.len() == 4, || format!("{} of 4 shares were measured", runs.len()));
+    for run in &runs {
+        let word = |key: &str| run[key].as_str().unwrap_or("?");
+        let (protocol, outcome) = (word("protocol"), word("outcome"));
+        let message = run["failure"]["message"].as_str().unwrap_or_default();
+        findings.row(&[protocol, outcome, message]);
+        findings.check(outcome == "ok", || format!("{protocol}: {outcome}: {message}"));
+    }
+    findings.print(&["protocol", "outcome", "message"]);
+    findings.assert(&lab);
+}
+
 /// Runs one round on all targets that the kernel mounts itself.
 fn kernel_clients(lab: &Lab, program: &str, findings: &mut Findings) {
     let targets = TARGETS.map(|(name, _)| format!("--target {name}=/m/{name}/media")).join(" ");

@@ -356,9 +356,9 @@ impl<'a> PresetThread<'a> {
                 transfer_block(self, Block { file: number, offset, length })
             }
             Amount::File => {
-                // Between two blocks a sector may be written in part: other threads must not verify it.
-                let _writing =
-                    (step.action == Action::Write).then(|| self.set.write_tracker.start_write(number));
+                // Between two blocks a sector may be written in part.
+                let writes = step.action == Action::Write;
+                let _writing = writes.then(|| self.set.write_tracker.start_write(number));
                 (0..bytes.div_ceil(step.block.0)).try_for_each(|block| {
                     let offset = block * step.block.0;
                     let length = step.block.0.min(bytes - offset) as usize;
@@ -401,9 +401,8 @@ impl<'a> PresetThread<'a> {
             return Ok(());
         }
         self.set.verify(ContentPosition { file, turn: self.turn, offset }, &self.read_buffer[..found])?;
-        let reaches_end = offset + found as u64 >= self.open_files[&file].bytes;
-        let (age, bytes) = (self.set.age(), found as u64);
-        self.context.add_verified(VerifiedData { age, bytes, files: u64::from(reaches_end) });
+        let files = u64::from(offset + found as u64 >= self.open_files[&file].bytes);
+        self.context.add_verified(VerifiedData { age: self.set.age(), bytes: found as u64, files });
         Ok(())
     }
 
