@@ -198,7 +198,8 @@ impl TimedFs<'_> {
     }
 
     /// Copies bytes from one open file to another with one call, and returns their number; `None` if the file system does not offer
-    /// it. The second file must be open for writing in place.
+    /// it. The second file must be open for writing in place. The bytes count as read and written: where the server does not copy,
+    /// the system does it through this machine, as over NFS 3.
     pub fn copy_range(
         &self,
         from: &OpenFile,
@@ -209,7 +210,10 @@ impl TimedFs<'_> {
             Err(error) if error.raw_os_error().is_some_and(platform::is_unsupported) => Ok(None),
             answer => answer.map(Some),
         };
-        self.call(Operation::Write, || to.path.clone(), copy)
+        let copied = self.call(Operation::Write, || to.path.clone(), copy)?;
+        self.thread_slot.add_read(copied.unwrap_or(0));
+        self.thread_slot.add_written(copied.unwrap_or(0));
+        Ok(copied)
     }
 
     /// Asks the file system to share the blocks of a file with another one, whose content is replaced, and returns whether it did. The
@@ -295,5 +299,27 @@ impl<T> Answer<T> {
             Self::Exists => Answer::Exists,
             Self::Unsupported => Answer::Unsupported,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Recorder;
+    use crate::timed_fs::StopSwitch;
+
+    #[test]
+    #[cfg_attr(not(target_os = "linux"), ignore = "no other system copies from file to file")]
+    fn copied_bytes_count_as_read_and_written() {
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = TimedFs::new(&recorder, 0, &stop);
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), [7; 5_000]).unwrap();
+        let folder = context.open_folder_path(folder.path()).unwrap();
+        let from = context.open_below(&folder, c"a", Access::Read).unwrap().done().unwrap();
+        let to = context.create_below(&folder, c"b", Access::Write).unwrap().done().unwrap();
+        let range = CopyRange { read_at: 0, write_at: 0, length: 5_000 };
+        assert_eq!(context.copy_range(&from, &to, range).unwrap(), Some(5_000));
+        assert_eq!(recorder.bytes_written(), 5_000);
     }
 }
