@@ -125,6 +125,13 @@ fn day_with_everything(files: u32) -> Recording {
     everything(Day::new(), files)
 }
 
+/// Locks a file through two handles at the same time, neither of which can be written, as readers of one database do.
+fn lock_as_readers(day: &mut Day, file: NodeNumber) {
+    let readers = [0, 1].map(|thread| day.open(thread, file, mode(Access::Read, CreateMode::Never)));
+    (0..2).for_each(|_| readers.into_iter().for_each(|handle| day.done(0, Action::Lock { handle })));
+    readers.into_iter().for_each(|handle| day.done(0, Action::Close { handle }));
+}
+
 fn everything(mut day: Day, files: u32) -> Recording {
     let folders = [NodeNumber(0); 3].map(|root| day.node(root, InitialState::Folder));
     let files: Vec<NodeNumber> = (0..files).map(|number| day.file(folders[number as usize % 3])).collect();
@@ -168,10 +175,7 @@ fn everything(mut day: Day, files: u32) -> Recording {
     day.done(0, Action::WriteExtendedAttribute { node: files[7], length: PowerOfTwo::of(64) });
     day.done(0, Action::ReadExtendedAttribute { node: files[7] });
     day.done(0, Action::FreeSpace { node: NodeNumber(0) });
-    // As readers of one database: several handles that cannot be written, locked at the same time.
-    let readers = [0, 1].map(|thread| day.open(thread, files[5], mode(Access::Read, CreateMode::Never)));
-    (0..2).for_each(|_| readers.into_iter().for_each(|handle| day.done(0, Action::Lock { handle })));
-    readers.into_iter().for_each(|handle| day.done(0, Action::Close { handle }));
+    lock_as_readers(&mut day, files[5]);
     let truncated = OpenMode { truncate: true, ..mode(Access::Write, CreateMode::IfAbsent) };
     let handle = day.open(1, files[3], truncated);
     day.done(1, Action::Write { handle, offset: 0, length: 700 });

@@ -371,11 +371,9 @@ impl<'a> PresetThread<'a> {
     /// Returns the offset of the next block in bytes and advances the position in the file.
     fn next_block_offset(&mut self, step: &Step, number: u64, bytes: u64) -> u64 {
         let blocks = (bytes / step.block.0).max(1);
-        let random_offset =
-            if step.at == BlockPosition::Random { self.files.draw_below(blocks) * step.block.0 } else { 0 };
         let open = self.open_files.get_mut(&number).expect("the caller opened the file");
         open.last_offset = match step.at {
-            BlockPosition::Random => random_offset,
+            BlockPosition::Random => self.files.draw_below(blocks) * step.block.0,
             BlockPosition::Same => open.last_offset,
             BlockPosition::Next if open.next_offset >= bytes => 0,
             BlockPosition::Next => open.next_offset,
