@@ -66,13 +66,12 @@ pub enum RunError {
     /// The target, or the sandbox on it, may not be used.
     #[error("{0}")]
     Refused(Refusal),
-    /// The system's privacy settings deny access: the file can be listed and its attributes read, but it
-    /// cannot be opened.
-    #[error("blocked by privacy: {operation} {}: the system denies access (EPERM), although the file can be listed", path.display())]
+    /// The system's privacy settings deny access: the attributes of the file or folder can be read, but it cannot be opened.
+    #[error("blocked by privacy: {operation} {}: the system denies access (EPERM), although it exists", path.display())]
     PrivacyBlocked {
         /// Kind of call that was denied.
         operation: Operation,
-        /// File that could not be opened.
+        /// File or folder that could not be opened.
         path: PathBuf,
     },
     /// The content that was read differs from the content that was written.
@@ -165,6 +164,11 @@ impl RunError {
     /// Returns whether the error means that a file or folder does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Operation { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Returns whether the error means that a folder is not removed because something is in it.
+    pub fn is_not_empty(&self) -> bool {
+        matches!(self, Self::Operation { source, .. } if source.kind() == io::ErrorKind::DirectoryNotEmpty)
     }
 
     /// Returns whether the error means that the file system does not support the operation.

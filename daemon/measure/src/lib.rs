@@ -38,6 +38,8 @@ pub mod samplers;
 pub mod sandbox;
 pub mod selfcheck;
 pub mod small_file;
+#[cfg(test)]
+mod testing;
 pub mod timed_fs;
 pub mod worker;
 pub mod workloads;

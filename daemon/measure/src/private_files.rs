@@ -1,9 +1,9 @@
 //! Files and folders on the local disk that only their user may read, whatever the umask.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Read};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -75,6 +75,49 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Permission to replace an existing file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overwrite {
+    /// The file must not exist yet.
+    Never,
+    /// An existing file is replaced.
+    Always,
+}
+
+/// Writes a file atomically: first under a temporary name next to it, then moved into place. The permissions of a file
+/// that is replaced are kept. Missing folders are created.
+///
+/// # Errors
+///
+/// If the file cannot be written; with [`Overwrite::Never`] also if it exists.
+pub fn write_atomically(path: &Path, bytes: &[u8], overwrite: Overwrite) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        create_folder(folder)?;
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    let temporary = PathBuf::from(name);
+    let written = write_new(&temporary, path, bytes).and_then(|()| match overwrite {
+        Overwrite::Always => fs::rename(&temporary, path),
+        // Unlike `rename`, `hard_link` fails if the file has been created in the meantime.
+        Overwrite::Never => fs::hard_link(&temporary, path),
+    });
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != ErrorKind::NotFound => written.and(Err(error)),
+        _ => written,
+    }
+}
+
+/// Writes a new file, with the permissions of the one that it replaces.
+fn write_new(path: &Path, replaced: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = options().write(true).create_new(true).open(path)?;
+    if let Ok(found) = fs::metadata(replaced) {
+        file.set_permissions(found.permissions())?;
+    }
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
 /// Takes the access to a file or folder away from other users. Returns true if they had any. A symbolic link is not
 /// followed.
 ///
@@ -140,6 +183,21 @@ mod tests {
         create_folder(&inner).unwrap();
         options().write(true).create_new(true).open(inner.join("file")).unwrap();
         assert_eq!([mode(&outer), mode(&inner), mode(&inner.join("file"))], [0o700, 0o700, 0o600]);
+    }
+
+    #[test]
+    fn file_is_written_atomically_and_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/config.toml");
+        write_atomically(&path, b"one", Overwrite::Never).unwrap();
+        assert_eq!(
+            write_atomically(&path, b"two", Overwrite::Never).unwrap_err().kind(),
+            ErrorKind::AlreadyExists
+        );
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        write_atomically(&path, b"three", Overwrite::Always).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "the temporary file is removed");
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use longhaul_measure::error::RunError;
 use longhaul_measure::workloads::{Job, Workload};
-use longhaul_model::WaitMetric;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -72,16 +71,8 @@ impl Workload for CustomPreset {
         "custom-profile"
     }
 
-    fn summary(&self) -> &str {
-        "a profile that a user wrote"
-    }
-
     fn folder(&self) -> &str {
         engine::FOLDER
-    }
-
-    fn metrics(&self) -> &'static [WaitMetric] {
-        &[]
     }
 
     fn owns(&self, path: &Path) -> bool {

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use longhaul_measure::corpus::slices::slice_for_rotation;
 use longhaul_measure::error::RunError;
 use longhaul_measure::workloads::{Job, SliceSelection, Workload};
-use longhaul_model::{Run, Scale, WaitMetric};
+use longhaul_model::{Run, Scale};
 
 use crate::content_mode::ContentMode;
 use crate::engine::{self, PresetRun};
@@ -137,16 +137,8 @@ impl Workload for Preset {
         &self.name
     }
 
-    fn summary(&self) -> &str {
-        &self.profile.summary
-    }
-
     fn folder(&self) -> &str {
         engine::FOLDER
-    }
-
-    fn metrics(&self) -> &'static [WaitMetric] {
-        &[]
     }
 
     fn is_paced(&self) -> bool {

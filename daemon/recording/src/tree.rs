@@ -63,9 +63,8 @@ impl PowerOfTwo {
 
 /// Kind of file, by the extension of its name. Programs treat files of one kind alike. Recordings store variants by number: new
 /// ones go last.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
     /// None of the others, or no extension.

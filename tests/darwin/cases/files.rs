@@ -8,7 +8,8 @@ use longhaul_darwin::io::Errno;
 use longhaul_darwin::kernel::{Call, Node, reset, with};
 use longhaul_darwin::parse::EntryKind;
 use longhaul_darwin::platform::macos::{
-    FINDER_INFO, TEST_XATTR, attributes_at, evict, exclude_from_backup, full_sync, getxattr_at, shared_file,
+    FINDER_INFO, TEST_XATTR, attributes_at, can_trust_link_counts, evict, exclude_from_backup, full_sync,
+    getxattr_at, shared_file,
 };
 use longhaul_darwin::platform::macos_probe::{device_of, disable_read_ahead};
 use longhaul_darwin::platform::unix::{ByteRange, resident_share, setxattr};
@@ -90,6 +91,17 @@ fn only_own_disks_get_the_mark_of_time_machine() {
         let value = with(|kernel| kernel.node(folder.as_fd()).unwrap().xattrs.get(MARK).cloned());
         assert_eq!(value.is_some(), is_marked, "{kind}");
         assert!(value.is_none_or(|value| value.starts_with(b"bplist00_\x10\x11com.apple.backupd")));
+    }
+}
+
+#[test]
+fn link_counts_are_trusted_on_own_disks_only() {
+    for (kind, flags, is_trusted) in [("apfs", MNT_LOCAL, true), ("smbfs", 0, false), ("nfs", 0, false)] {
+        reset();
+        let folder = open(Node::folder(vec![]));
+        let mount = statfs { f_flags: flags as u32, ..statfs::named(kind, "nas:/home", "/") };
+        with(|kernel| kernel.put_on(folder.as_fd(), mount));
+        assert_eq!(can_trust_link_counts(folder.as_fd()), is_trusted, "{kind}");
     }
 }
 

@@ -32,6 +32,16 @@ fn mounts_have_protocol_source_and_space() {
 }
 
 #[test]
+fn share_that_time_machine_mounted_is_not_one_of_the_users() {
+    let point = "/Volumes/.timemachine/nas.local/1B2C/tm-studio";
+    let of_backup = statfs { f_owner: 0, ..statfs::named("smbfs", "//guest:@nas.local/tm-studio", point) };
+    set([vec![of_backup, statfs::named("smbfs", "//ada@nas.local/tm-studio", "/Volumes/tm-studio")]]);
+    let found = mounts().unwrap();
+    assert_eq!(found[0].protocol, Protocol::Other("mount of Time Machine".into()));
+    assert_eq!(found[1].protocol, Protocol::Smb(None));
+}
+
+#[test]
 fn table_that_grows_between_two_calls_is_read_whole() {
     let table = |count: usize| (0..count).map(share).collect::<Vec<_>>();
     // The first call sees one mount and asks for room for nine; then there are more each time.

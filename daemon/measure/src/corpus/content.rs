@@ -5,7 +5,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Size of a ChaCha output word in bytes. The position in a ChaCha stream is counted in words.
 const WORD_BYTES: u64 = 4;
-/// Number of bytes that verification generates at a time, on the stack. They fit into the first-level cache.
+/// Number of bytes that verification generates at a time, on the stack: whole sectors that fit into the first-level cache.
 const COMPARED_BYTES: usize = 8 * 1024;
 /// Part of every key, so that file contents differ from any other use of the same generator and seed.
 const DOMAIN: [u8; 16] = *b"longhaul content";
@@ -48,18 +48,24 @@ impl Content {
     /// Returns the offset in the file of the first wrong byte, for bytes that were read at `offset`; `None` if all
     /// bytes are correct. Allocates no memory.
     pub fn first_difference(&self, offset: u64, bytes: &[u8]) -> Option<u64> {
-        let mut expected = [0; COMPARED_BYTES];
-        let mut position = offset;
-        for found in bytes.chunks(COMPARED_BYTES) {
-            let expected = &mut expected[..found.len()];
-            self.fill(position, expected);
-            if let Some(index) = difference(found, expected) {
-                return Some(position + index as u64);
-            }
-            position += found.len() as u64;
-        }
-        None
+        first_wrong(offset, bytes, |position, expected| self.fill(position, expected))
     }
+}
+
+/// Returns the offset of the first wrong byte, for bytes that were read at `offset`; `None` if all bytes are correct.
+/// `fill` makes the correct bytes from an offset on. Allocates no memory.
+pub(super) fn first_wrong(offset: u64, bytes: &[u8], mut fill: impl FnMut(u64, &mut [u8])) -> Option<u64> {
+    let mut expected = [0; COMPARED_BYTES];
+    let mut position = offset;
+    for found in bytes.chunks(COMPARED_BYTES) {
+        let expected = &mut expected[..found.len()];
+        fill(position, expected);
+        if let Some(index) = difference(found, expected) {
+            return Some(position + index as u64);
+        }
+        position += found.len() as u64;
+    }
+    None
 }
 
 /// Returns the index of the first difference of two slices of equal length. Equal slices, the common case, cost

@@ -10,7 +10,7 @@ pub mod churn;
 mod content;
 mod decode;
 mod jpeg;
-pub(crate) mod names;
+pub mod names;
 mod pool;
 pub mod sectors;
 pub mod slices;

@@ -5,7 +5,7 @@
 //! content does not compress, no two turns write the same bytes, and any read can be verified without knowledge of
 //! the earlier writes.
 
-use super::Content;
+use super::content::{Content, first_wrong};
 use longhaul_model::draw::draw;
 
 /// Size of a sector in bytes: the smallest part that may be overwritten.
@@ -78,11 +78,7 @@ impl Sectors {
     /// Compares consecutive sectors of one turn with their expected content. Returns the offset of the first
     /// difference.
     fn compare(&self, turn: u64, content: &Content, begin: u64, bytes: &[u8]) -> Option<u64> {
-        // Only 16 sectors are generated at a time, so that they stay in the first-level cache.
-        let mut expected = [0; 16 * SECTOR_BYTES as usize];
-        let mut position = begin;
-        for found in bytes.chunks(expected.len()) {
-            let expected = &mut expected[..found.len()];
+        first_wrong(begin, bytes, |position, expected| {
             content.fill(position, expected);
             for (sector, part) in (position / SECTOR_BYTES..).zip(expected.chunks_mut(SECTOR_BYTES as usize))
             {
@@ -90,12 +86,7 @@ impl Sectors {
                 let length = stamp.len().min(part.len());
                 part[..length].copy_from_slice(&stamp[..length]);
             }
-            if let Some(index) = super::content::difference(found, expected) {
-                return Some(position + index as u64);
-            }
-            position += found.len() as u64;
-        }
-        None
+        })
     }
 
     fn content(&self, turn: u64) -> Content {

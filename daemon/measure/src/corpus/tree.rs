@@ -5,10 +5,10 @@
 //! memory for names.
 
 use std::ffi::{CStr, CString};
-use std::path::{Component, Path};
+use std::path::Path;
 
 use super::apple_double::owner_name;
-use super::names::to_cstring;
+use super::names::{plain_names, to_cstring};
 use longhaul_model::draw::{draw_below, draw_home_size};
 
 /// Number of files in the inbox: the one large folder that workloads open.
@@ -163,14 +163,8 @@ impl Tree {
 
     /// Returns whether a path, relative to the root of the tree, is the path of a file in this tree.
     pub fn owns(&self, path: &Path) -> bool {
-        let names: Option<Vec<&[u8]>> = path
-            .components()
-            .map(|component| match component {
-                Component::Normal(name) => Some(name.as_encoded_bytes()),
-                _ => None,
-            })
-            .collect();
-        let Some((name, folder)) = names.as_deref().and_then(<[_]>::split_last) else { return false };
+        let names = plain_names(path).unwrap_or_default();
+        let Some((name, folder)) = names.split_last() else { return false };
         let Some(number) = Self::parse_number(name).filter(|number| *number < self.files) else {
             return false;
         };

@@ -33,7 +33,7 @@ pub fn ifconfig(output: &str) -> Option<InterfaceInfo> {
 /// Network port of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HardwarePort {
-    /// Name that macOS uses: `Wi-Fi`, `Thunderbolt Bridge`, or the name of an adapter.
+    /// Name that macOS uses: `Wi-Fi` (`WLAN` on a German system), `Thunderbolt Bridge`, or the name of an adapter.
     pub name: String,
     /// Name of the port's interface.
     pub device: String,
@@ -45,7 +45,7 @@ impl HardwarePort {
     pub fn is_wireless(&self) -> Option<bool> {
         let starts = |words: &[&str]| words.iter().any(|word| self.name.starts_with(word));
         match () {
-            () if starts(&["Wi-Fi", "AirPort", "Bluetooth"]) => Some(true),
+            () if starts(&["Wi-Fi", "WLAN", "AirPort", "Bluetooth"]) => Some(true),
             () if starts(&["Thunderbolt", "FireWire"]) => Some(false),
             () if self.name.contains("Ethernet") || self.name.ends_with(" LAN") => Some(false),
             () => None,

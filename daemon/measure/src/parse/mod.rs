@@ -56,7 +56,7 @@ pub use proc::{
 pub use routes::{default_route, ipv6_route_to, route_to};
 pub use smbutil::smbutil;
 pub use sockets::{Connection, SocketDump, socket_request, sockets};
-pub use statfs::{is_guest_share, statfs};
+pub use statfs::{is_guest_share, is_time_machine_mount, statfs};
 pub use thermal::{ThermalState, is_heavy_pressure, is_too_hot, pmset_thermal_state};
 pub use volumes::{binary_plist_text, with_data_volume};
 

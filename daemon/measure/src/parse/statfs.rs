@@ -23,6 +23,12 @@ pub fn statfs(type_name: &[u8], from_name: &[u8], flags: u32) -> (Protocol, Stri
     (protocol, source)
 }
 
+/// Returns whether an `f_mntonname` is that of a share which Time Machine mounted for a backup: it is there for minutes, and others are
+/// refused, on a share for guests, too (SMBClient kernel/smbfs/smbfs_vnops.c:13427-13443).
+pub fn is_time_machine_mount(point: &[u8]) -> bool {
+    point.starts_with(b"/Volumes/.timemachine/")
+}
+
 /// Returns whether an `f_mntfromname` is that of a share mounted as guest, which smbfs lets every user use (SMBClient
 /// kernel/smbfs/smbfs_vnops.c:13427-13443).
 pub fn is_guest_share(from_name: &[u8]) -> bool {
@@ -54,11 +60,12 @@ fn protocol(kind: &str, from: &str, flags: u32) -> Protocol {
 
 /// Returns the protocol of a mount of the type `nfs`. `ftp:` mounts have this type too (NFS
 /// nfsstat/nfsstat.c), and a server on this machine is most often a program that speaks NFS to the kernel and
-/// another protocol to its own server.
+/// another protocol to its own server. OrbStack's mount of its virtual machine has a name of its own (`mount` as published in
+/// orbstack/orbstack#2689).
 fn nfs(from: &str) -> Protocol {
     if from.starts_with("ftp:") {
         Protocol::Other("ftp".to_owned())
-    } else if is_loopback(server_of_source(&without_credentials(from))) {
+    } else if from.starts_with("OrbStack:") || is_loopback(server_of_source(&without_credentials(from))) {
         Protocol::Other("nfs from this machine".to_owned())
     } else {
         Protocol::Nfs(None)
@@ -93,6 +100,7 @@ mod tests {
         ("nfs", "fuse-t:/ntfs", 0, "FUSE (fuse-t)", "fuse-t:/ntfs"),
         ("nfs", "127.0.0.1:/srv", 0, "nfs from this machine", "127.0.0.1:/srv"),
         ("nfs", "[::1]:/srv", 0, "nfs from this machine", "[::1]:/srv"),
+        ("nfs", "OrbStack:/OrbStack", 0, "nfs from this machine", "OrbStack:/OrbStack"),
         (
             "afpfs",
             "//ada@mynas._afpovertcp._tcp.local/Media",

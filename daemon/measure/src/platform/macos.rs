@@ -3,7 +3,7 @@
 //! The author never ran this code on a Mac. Layouts and constants are asserted against what Apple publishes;
 //! each fact names its source. Lines are those of the tags in docs/macos.md#sources.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -21,7 +21,7 @@ use super::unix::{self, ByteRange};
 pub use super::unix::set_times_by_name as set_times_at;
 use crate::parse::{self, Attributes, Entry, FINDER_INFO_BYTES};
 use crate::private_files;
-use longhaul_model::{Mount, NegotiatedOptions, Power, SyncKind};
+use longhaul_model::{Mount, NegotiatedOptions, Power, Protocol, SyncKind};
 
 /// Extended attribute that holds Finder info (xnu bsd/sys/xattr.h:57, `XATTR_FINDERINFO_NAME`).
 pub const FINDER_INFO: &CStr = c"com.apple.FinderInfo";
@@ -97,13 +97,18 @@ fn mount_table() -> io::Result<Vec<libc::statfs>> {
 fn mount(facts: &libc::statfs) -> Mount {
     let (protocol, source) =
         parse::statfs(&bytes(&facts.f_fstypename), &bytes(&facts.f_mntfromname), facts.f_flags);
+    let point = bytes(&facts.f_mntonname);
+    let protocol = match parse::is_time_machine_mount(&point) {
+        true => Protocol::Other("mount of Time Machine".to_owned()),
+        false => protocol,
+    };
     let known = |blocks: u64| (facts.f_blocks > 0).then(|| blocks.saturating_mul(facts.f_bsize.into()));
     Mount {
         read_only: facts.f_flags & libc::MNT_RDONLY as u32 != 0,
         free_bytes: known(facts.f_bavail),
         total_bytes: known(facts.f_blocks),
         owner: (!parse::is_guest_share(&bytes(&facts.f_mntfromname))).then_some(facts.f_owner),
-        ..Mount::new(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes(&facts.f_mntonname))), source, protocol)
+        ..Mount::new(PathBuf::from(OsStr::from_bytes(&point)), source, protocol)
     }
 }
 
@@ -322,15 +327,20 @@ pub fn io_policy() -> io::Result<IoPolicy> {
     }
 }
 
-/// Excludes a folder from Time Machine backups, as `tmutil addexclusion` does (tmutil(8)): sets an extended
-/// attribute with a binary property list of one string. This is done only on local disks that store
-/// attributes: elsewhere the attribute would become a file `._NAME` next to the folder.
+/// Returns whether link counts of files in a folder can be trusted on all mounts of this kind: only on a Mac's own disks. Its SMB client
+/// refuses links and counts one link for each file (SMBClient kernel/smbfs/smbfs_vnops.c:9119-9133, smbfs_node.c:2512-2516), its NFS
+/// client says what the server says. What a task does must not depend on the protocol, so that none is trusted.
+pub fn can_trust_link_counts(folder: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstatfs(folder).is_ok_and(|facts| facts.f_flags & libc::MNT_LOCAL as u32 != 0)
+}
+
+/// Excludes a folder from Time Machine backups, as `tmutil addexclusion` does (tmutil(8)): sets an extended attribute with a binary
+/// property list of one string, only on local disks that store attributes: elsewhere it would become a file `._NAME` next to the folder.
 pub fn exclude_from_backup(folder: BorrowedFd<'_>) -> io::Result<()> {
     const EXCLUDED: &CStr = c"com.apple.metadata:com_apple_backup_excludeItem";
     let facts = rustix::fs::fstatfs(folder)?;
-    let is_own_disk = facts.f_flags & libc::MNT_LOCAL as u32 != 0;
-    match (is_own_disk, bytes(&facts.f_fstypename).as_slice()) {
-        (true, b"apfs" | b"hfs") => {
+    match (facts.f_flags & libc::MNT_LOCAL as u32, bytes(&facts.f_fstypename).as_slice()) {
+        (1.., b"apfs" | b"hfs") => {
             unix::setxattr(folder, EXCLUDED, &parse::binary_plist_text("com.apple.backupd"))
         }
         _ => Ok(()),

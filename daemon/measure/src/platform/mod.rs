@@ -78,6 +78,7 @@ pub use host::{
     low_power_mode, machine_facts, signal_dbm,
 };
 pub use identity::{FileIdentity, MetadataSource, identity_at, identity_of, link_at};
+pub use keep_awake::KeepAwake;
 pub use mapping::SharedMapping;
 pub use paths::{
     NameBelow, create_below, link_below, make_directory_below, open_below, open_folder_below,
@@ -88,9 +89,9 @@ pub use probe::{FolderWatch, device_of, disable_read_ahead, thread_cpu_ns};
 pub use processor::{answer_threads, processor_times};
 pub use server_facts::{ServerFacts, server_facts_at};
 pub use system::{
-    FINDER_INFO, LISTS_ATTRIBUTES, TEST_XATTR, attributes_at, config_directory, continuous_ns,
-    data_directory, entries, evict, exclude_from_backup, forbid_remote_hang, full_sync, getxattr_at,
-    io_policy, list, log_directory, managed_config_directory, monotonic_ns, mounts, negotiated,
+    FINDER_INFO, LISTS_ATTRIBUTES, TEST_XATTR, attributes_at, can_trust_link_counts, config_directory,
+    continuous_ns, data_directory, entries, evict, exclude_from_backup, forbid_remote_hang, full_sync,
+    getxattr_at, io_policy, list, log_directory, managed_config_directory, monotonic_ns, mounts, negotiated,
     peak_memory_bytes, power, prepare_worker, service_directory, set_io_policy, set_times_at, shared_file,
     system_version,
 };

@@ -17,7 +17,7 @@ pub use probe_files::{file_system_changed, owns};
 pub use probe_switch::ProbeSwitch;
 pub use request_times::PhaseReading;
 pub(crate) use request_times::request_times;
-pub use sample_reporter::{SampleReporter, SampleSink};
+pub use sample_reporter::SampleReporter;
 pub use stall_log::{PendingCall, StallLog};
 pub(crate) use traffic::wire_traffic;
 pub use traffic::{MeteredTraffic, Observation, SelfTraffic, TrafficMeter, is_used_by_others};

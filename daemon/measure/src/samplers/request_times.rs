@@ -1,5 +1,6 @@
 //! Times of the requests of a phase, from readings before and after it. Pure, without I/O and clocks.
 
+use super::traffic::{CounterWidth, wrapping_delta};
 use crate::platform::{PhaseCounters, ProcessorTimes};
 use longhaul_model::{Counters, RequestTimes, RequestTotals, TcpCounters};
 
@@ -19,7 +20,8 @@ pub(crate) fn request_times(before: &PhaseReading, after: &PhaseReading) -> Opti
     let processor = |time: fn(&ProcessorTimes) -> Option<u64>| {
         time(&after.processor)?.checked_sub(time(&before.processor)?)
     };
-    let retransmits = connections.and_then(|(then, now)| delta_of_32_bits(then.retransmits, now.retransmits));
+    let retransmits = connections
+        .and_then(|(then, now)| wrapping_delta(then.retransmits?, now.retransmits?, CounterWidth::Bits32));
     let times = RequestTimes {
         requests: requests.map(|(then, now)| totals_delta(then, now)).unwrap_or_default(),
         tcp: connections.map(|(then, now)| tcp_delta(&then.tcp, &now.tcp)).unwrap_or_default(),
@@ -51,18 +53,12 @@ fn totals_delta(then: &Counters, now: &Counters) -> RequestTotals {
 
 /// Returns the increases of the counters, and the states of the second reading.
 fn tcp_delta(then: &TcpCounters, now: &TcpCounters) -> TcpCounters {
-    TcpCounters { segments_sent: delta_of_32_bits(then.segments_sent, now.segments_sent), ..*now }
+    let sent = || wrapping_delta(then.segments_sent?, now.segments_sent?, CounterWidth::Bits32);
+    TcpCounters { segments_sent: sent(), ..*now }
 }
 
 fn delta(then: Option<u64>, now: Option<u64>) -> Option<u64> {
     now?.checked_sub(then?)
-}
-
-/// Returns the increase of a counter of 32 bits, which may start again at zero. An increase by half of its range is a
-/// reset.
-fn delta_of_32_bits(then: Option<u64>, now: Option<u64>) -> Option<u64> {
-    let grown = (now? as u32).wrapping_sub(then? as u32);
-    (grown < 1 << 31).then_some(u64::from(grown))
 }
 
 #[cfg(test)]
@@ -127,7 +123,7 @@ mod tests {
         fn counters_of_32_bits_grow_across_zero(then: u32, grown in 0u32..1 << 31) {
             let now = then.wrapping_add(grown);
             prop_assert_eq!(
-                delta_of_32_bits(Some(then.into()), Some(now.into())),
+                wrapping_delta(then.into(), now.into(), CounterWidth::Bits32),
                 Some(u64::from(grown))
             );
         }

@@ -14,10 +14,7 @@ const BATCH_INTERVAL_NS: u64 = 60 * 1_000_000_000;
 const MAX_BATCH_SLOTS: usize = 500;
 
 /// Receiver of samples.
-pub trait SampleSink: Send + Sync {
-    /// Receives a sample.
-    fn on_sample(&self, sample: WorkerSample);
-}
+type SampleSink = Box<dyn Fn(WorkerSample) + Send + Sync>;
 
 /// Samples that have not been sent yet, and the state of the reporting.
 #[derive(Default)]
@@ -36,17 +33,17 @@ struct State {
 
 /// Collector and sender of samples, used by the latency probe and by the thread that leads runs.
 pub struct SampleReporter {
-    sink: Arc<dyn SampleSink>,
+    sink: SampleSink,
     recorder: Arc<Recorder>,
     state: Mutex<State>,
 }
 
 impl SampleReporter {
     /// Creates a reporter that sends samples to `sink` and reads slow calls from `recorder`.
-    pub fn new(sink: Arc<dyn SampleSink>, recorder: Arc<Recorder>) -> Self {
+    pub fn new(sink: impl Fn(WorkerSample) + Send + Sync + 'static, recorder: Arc<Recorder>) -> Self {
         let (last_report_ns, asleep_ns) = (platform::monotonic_ns(), platform::asleep_ns());
         let state = Mutex::new(State { last_report_ns, asleep_ns, ..State::default() });
-        Self { sink, recorder, state }
+        Self { sink: Box::new(sink), recorder, state }
     }
 
     /// Adds samples of the probe. Sends all collected samples if one is urgent or the batch interval has passed.
@@ -85,7 +82,7 @@ impl SampleReporter {
         let mut state = self.state.lock();
         if state.disabled_reason.as_ref() != Some(&reason) {
             state.disabled_reason = Some(reason.clone());
-            self.sink.on_sample(WorkerSample::ProbeDisabled { reason });
+            (self.sink)(WorkerSample::ProbeDisabled { reason });
         }
     }
 
@@ -99,7 +96,7 @@ impl SampleReporter {
         state.asleep_ns = asleep_ns;
         for (slot, call) in state.slow_calls.collect(&self.recorder).into_iter().filter(|_| !slept) {
             let workload = workload.filter(|_| slot != PROBE_THREAD_SLOT);
-            self.sink.on_sample(WorkerSample::SlowCall(slow_call(call, workload)));
+            (self.sink)(WorkerSample::SlowCall(slow_call(call, workload)));
         }
     }
 
@@ -113,10 +110,10 @@ impl SampleReporter {
         if !state.slots.is_empty() {
             let (slots, cost_ns) = (std::mem::take(&mut state.slots), state.cpu_ns.0 - state.cpu_ns.1);
             state.cpu_ns.1 = state.cpu_ns.0;
-            self.sink.on_sample(WorkerSample::Probes { slots, cost_ns });
+            (self.sink)(WorkerSample::Probes { slots, cost_ns });
         }
         if let Some(at_us) = state.changed.take() {
-            self.sink.on_sample(WorkerSample::FolderChanged { at_us });
+            (self.sink)(WorkerSample::FolderChanged { at_us });
         }
     }
 }
@@ -134,25 +131,15 @@ mod tests {
     use super::*;
     use longhaul_model::{Operation, ProbeKind};
 
-    #[derive(Default)]
-    struct TestSink(Mutex<Vec<WorkerSample>>);
-
-    impl SampleSink for TestSink {
-        fn on_sample(&self, sample: WorkerSample) {
-            self.0.lock().push(sample);
-        }
+    /// Returns a reporter, and the samples that it has sent.
+    fn reporter() -> (Arc<Mutex<Vec<WorkerSample>>>, SampleReporter) {
+        let sent = Arc::new(Mutex::new(vec![]));
+        let (sink, recorder) = (Arc::clone(&sent), Arc::new(Recorder::private().unwrap()));
+        (sent, SampleReporter::new(move |sample| sink.lock().push(sample), recorder))
     }
 
-    impl TestSink {
-        fn take(&self) -> Vec<WorkerSample> {
-            std::mem::take(&mut self.0.lock())
-        }
-    }
-
-    fn reporter() -> (Arc<TestSink>, SampleReporter) {
-        let sink = Arc::new(TestSink::default());
-        let recorder = Arc::new(Recorder::private().unwrap());
-        (Arc::clone(&sink), SampleReporter::new(sink, recorder))
+    fn take(sent: &Mutex<Vec<WorkerSample>>) -> Vec<WorkerSample> {
+        std::mem::take(&mut sent.lock())
     }
 
     fn slot(latency_ns: u64, error: Option<&str>) -> ProbeSample {
@@ -177,43 +164,43 @@ mod tests {
 
     #[test]
     fn samples_are_collected_until_one_is_slow_or_failed() {
-        let (sink, reporter) = reporter();
+        let (sent, reporter) = reporter();
         reporter.add_probes([slot(5_000, None), slot(6_000, None)]);
-        assert_eq!(sink.take(), []);
+        assert_eq!(take(&sent), []);
         reporter.add_probes([slot(2 * SLOW_CALL_NS, None)]);
-        assert_eq!(lengths(&sink.take()), [3]);
+        assert_eq!(lengths(&take(&sent)), [3]);
         reporter.add_probes([slot(5_000, Some("EIO"))]);
-        assert_eq!(lengths(&sink.take()), [1]);
+        assert_eq!(lengths(&take(&sent)), [1]);
         reporter.add_probes([slot(5_000, None)]);
         reporter.flush();
-        assert_eq!(lengths(&sink.take()), [1]);
+        assert_eq!(lengths(&take(&sent)), [1]);
         reporter.flush();
-        assert_eq!(sink.take(), []);
+        assert_eq!(take(&sent), []);
     }
 
     #[test]
     fn samples_during_a_run_are_sent_immediately() {
-        let (sink, reporter) = reporter();
+        let (sent, reporter) = reporter();
         reporter.add_probes([ProbeSample { during: Some("time-machine".to_owned()), ..slot(5_000, None) }]);
-        assert_eq!(lengths(&sink.take()), [1]);
+        assert_eq!(lengths(&take(&sent)), [1]);
     }
 
     #[test]
     fn samples_of_a_long_stall_are_sent_in_batches() {
-        let (sink, reporter) = reporter();
+        let (sent, reporter) = reporter();
         reporter.add_probes((0..1200).map(|_| slot(2 * SLOW_CALL_NS, None)));
-        assert_eq!(lengths(&sink.take()), [500, 500, 200]);
+        assert_eq!(lengths(&take(&sent)), [500, 500, 200]);
     }
 
     #[test]
     fn processor_time_is_reported_once() {
-        let (sink, reporter) = reporter();
+        let (sent, reporter) = reporter();
         let mut reported = vec![];
         for total in [300, 700, 700] {
             reporter.set_cpu_ns(total);
             reporter.add_probes([slot(1, None)]);
             reporter.flush();
-            reported.extend(sink.take().into_iter().map(|sample| match sample {
+            reported.extend(take(&sent).into_iter().map(|sample| match sample {
                 WorkerSample::Probes { cost_ns, .. } => cost_ns,
                 other => panic!("{other:?}"),
             }));
@@ -223,18 +210,18 @@ mod tests {
 
     #[test]
     fn same_reason_is_reported_once_until_the_probe_continues() {
-        let (sink, reporter) = reporter();
+        let (sent, reporter) = reporter();
         reporter.report_disabled("read-only".to_owned());
         reporter.report_disabled("read-only".to_owned());
-        assert_eq!(sink.take().len(), 1);
+        assert_eq!(take(&sent).len(), 1);
         reporter.add_probes([slot(1, None)]);
         reporter.report_disabled("read-only".to_owned());
-        assert_eq!(sink.take(), [WorkerSample::ProbeDisabled { reason: "read-only".to_owned() }]);
+        assert_eq!(take(&sent), [WorkerSample::ProbeDisabled { reason: "read-only".to_owned() }]);
     }
 
     #[test]
     fn slow_call_has_a_workload_unless_the_probe_made_it() {
-        let (sink, reporter) = reporter();
+        let (sent, reporter) = reporter();
         let call = RawSlowCall {
             operation: Operation::Sync,
             at: Timestamp::from_us(5),
@@ -254,8 +241,8 @@ mod tests {
             workload: Some("photo-batch".to_owned()),
         };
         let of_probe = SlowCall { error: None, workload: None, ..of_run.clone() };
-        assert_eq!(sink.take(), [WorkerSample::SlowCall(of_run), WorkerSample::SlowCall(of_probe)]);
+        assert_eq!(take(&sent), [WorkerSample::SlowCall(of_run), WorkerSample::SlowCall(of_probe)]);
         reporter.report_slow_calls(Some("photo-batch"));
-        assert_eq!(sink.take(), []);
+        assert_eq!(take(&sent), []);
     }
 }

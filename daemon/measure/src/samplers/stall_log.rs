@@ -1,7 +1,6 @@
 //! The stall log: joins slow and failed calls into stalls, each with a start and an end. Pure, without I/O and
 //! clocks.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longhaul_model::time::{HOUR, Timestamp};
@@ -216,17 +215,8 @@ impl StallLog {
 impl StallEntry {
     fn new(target: &TargetName, interval: &WaitInterval<'_>) -> Self {
         let stall = Stall {
-            target: target.clone(),
-            opened_us: interval.began,
-            started_us: interval.began,
-            ended_us: None,
-            is_truncated: false,
-            operation: interval.operation.to_owned(),
-            calls: 0,
-            longest_ns: 0,
-            errors: BTreeMap::new(),
             sources: vec![interval.source.to_owned()],
-            during: None,
+            ..Stall::new(target.clone(), interval.began, interval.operation)
         };
         Self {
             stall,

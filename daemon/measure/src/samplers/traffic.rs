@@ -358,7 +358,7 @@ fn counter_delta(then: &Counters, now: &Counters) -> Option<Counters> {
 
 /// Width of a counter in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CounterWidth {
+pub(super) enum CounterWidth {
     Bits32,
     Bits64,
 }
@@ -378,7 +378,7 @@ fn counter_width(source: &CounterSource) -> CounterWidth {
 }
 
 /// Returns the increase of a counter; `None` if it decreased without a wraparound.
-fn wrapping_delta(then: u64, now: u64, bits: CounterWidth) -> Option<u64> {
+pub(super) fn wrapping_delta(then: u64, now: u64, bits: CounterWidth) -> Option<u64> {
     // A decrease of a 32-bit counter is a wraparound if the increase is then less than half of the range.
     // Otherwise the counter was reset.
     let wrapped = || now.checked_add(1 << 32)?.checked_sub(then).filter(|grown| *grown < 1 << 31);

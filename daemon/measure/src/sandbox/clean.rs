@@ -35,8 +35,7 @@ pub struct CleanReport {
     /// Paths of files that longhaul did not create, at most [`MAX_FOREIGN_LISTED`] in the sandbox and as many on the local disk.
     /// They are not removed.
     pub foreign: Vec<PathBuf>,
-    /// Number of files in the sandbox that longhaul did not create; 0 from a worker of a version that did not count them.
-    #[serde(default)]
+    /// Number of files in the sandbox that longhaul did not create.
     pub foreign_count: u64,
     /// True if the sandbox itself was removed or, in [`CleanMode::List`], would be.
     pub sandbox_removed: bool,
@@ -62,14 +61,14 @@ struct AppleDouble {
 }
 
 /// Recursive cleaning of one workload's folder.
-pub(super) struct FolderCleaner<'a> {
+struct FolderCleaner<'a> {
     mode: CleanMode,
     context: &'a TimedFs<'a>,
     owns: &'a dyn Fn(&Path) -> bool,
     root: PathBuf,
     files: u64,
     bytes: u64,
-    pub(super) foreign: Vec<PathBuf>,
+    foreign: Vec<PathBuf>,
 }
 
 impl Sandbox {
@@ -119,7 +118,7 @@ impl Sandbox {
         Ok(names)
     }
 
-    pub(super) fn clean_folder<'a>(
+    fn clean_folder<'a>(
         &'a self,
         name: &str,
         mode: CleanMode,
@@ -137,6 +136,17 @@ impl Sandbox {
         };
         cleaner.remove_folder(&self.directory, OsStr::new(name), Path::new(""))?;
         Ok(cleaner)
+    }
+
+    /// Removes every file that `owns` recognizes in a folder of the sandbox, and the folder if nothing is left in it.
+    /// Returns the number of foreign files, which remain. A missing folder is no error.
+    pub fn remove_folder(
+        &self,
+        name: &str,
+        context: &TimedFs<'_>,
+        owns: &dyn Fn(&Path) -> bool,
+    ) -> Result<usize, RunError> {
+        Ok(self.clean_folder(name, CleanMode::Remove, context, owns)?.foreign.len())
     }
 
     /// Removes the control files and the sandbox if there is no foreign file; otherwise only removes all entries

@@ -19,7 +19,7 @@ use super::names::{MANIFEST_FILE, NEVER_INDEX_FILE, ROUND_TRIP_FILE};
 
 use crate::error::RunError;
 use crate::platform::{self, Space};
-use crate::timed_fs::{Folder, TimedFs};
+use crate::timed_fs::{Folder, TimedFs, folder_open_error};
 use longhaul_model::Operation;
 
 /// Bytes of the file of [`Sandbox::write_segments`]: enough for 20 ms at 100 Mbit/s, and not felt in a round.
@@ -99,7 +99,6 @@ impl Sandbox {
         context: &TimedFs<'_>,
     ) -> Result<Option<Self>, RunError> {
         let (name, path) = (location.folder_name(), location.sandbox_path());
-        let failed = |error| RunError::operation(Operation::Open, &path, error);
         let directory = match context.timed(Operation::Open, || target.open_dir_nofollow(&name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) if is_not_folder_error(&error) => {
@@ -109,7 +108,7 @@ impl Sandbox {
                     "Check what it is and move it away",
                 ));
             }
-            other => other.map_err(failed)?,
+            other => other.map_err(|error| folder_open_error(&path, error))?,
         };
         check_marker(location, &directory, context)?;
         let manifest = Manifest::load(&directory, &path, context)?;
@@ -123,7 +122,7 @@ impl Sandbox {
         let target = open_target(location.target_path, context)?;
         let directory = match context.timed(Operation::Open, || target.open_dir_nofollow(&name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(|error| RunError::operation(Operation::Open, &path, error))?,
+            other => other.map_err(|error| folder_open_error(&path, error))?,
         };
         let is_there = read_marker(location, &directory, context)?;
         Ok(is_there.then(|| Folder::from_handle(directory.into_std_file().into(), &path)))
@@ -229,7 +228,7 @@ fn open_target(path: &Path, context: &TimedFs<'_>) -> Result<Dir, RunError> {
         Ok(_) => context
             .timed(Operation::Open, || platform::open_directory(path))
             .map(|handle| Dir::from_std_file(File::from(handle)))
-            .map_err(|error| RunError::operation(Operation::Open, path, error)),
+            .map_err(|error| folder_open_error(path, error)),
     }
 }
 

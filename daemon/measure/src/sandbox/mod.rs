@@ -8,7 +8,6 @@
 mod clean;
 mod control_file;
 mod folder;
-mod folder_removal;
 mod location;
 mod manifest;
 mod marker;

@@ -139,6 +139,12 @@ pub struct Expectations {
 }
 
 impl Expectations {
+    /// Expectations of a check that has none yet.
+    const EMPTY: Self = {
+        let empty = Expectation { text: "", source: "" };
+        Self { linux: empty, macos: empty }
+    };
+
     /// Returns the expectation on this operating system.
     pub const fn current(&self) -> &Expectation {
         self.for_system(SYSTEM)
@@ -165,7 +171,7 @@ impl Expectations {
     }
 }
 
-/// Check with its expected answers. They are set in the order Linux, macOS; a table with a check that lacks one does not compile.
+/// Check with its expected answers. A test requires that every check of a table has them.
 #[derive(Clone, Copy)]
 pub struct ExpectedCheck<M> {
     /// Name of the check.
@@ -182,52 +188,31 @@ pub type TargetCheck = ExpectedCheck<TargetCheckMethod>;
 /// Check that needs no target.
 pub type MachineCheck = ExpectedCheck<MachineCheckMethod>;
 
-/// Check without its expected answers.
-#[derive(Clone, Copy)]
-pub struct CheckWithoutAnswer<M> {
-    name: &'static str,
-    method: M,
-}
-
-/// Check without its expected answer on macOS.
-#[derive(Clone, Copy)]
-pub struct CheckOnLinux<M> {
-    check: CheckWithoutAnswer<M>,
-    linux: Expectation,
-}
-
 impl TargetCheck {
     /// Begins a check.
-    pub(super) const fn named(
-        name: &'static str,
-        method: TargetCheckMethod,
-    ) -> CheckWithoutAnswer<TargetCheckMethod> {
-        CheckWithoutAnswer { name, method }
+    pub(super) const fn named(name: &'static str, method: TargetCheckMethod) -> Self {
+        Self { name, expected: Expectations::EMPTY, method }
     }
 }
 
 impl MachineCheck {
     /// Begins a check that makes a call.
-    pub const fn call(
-        name: &'static str,
-        run: fn() -> CheckAnswer,
-    ) -> CheckWithoutAnswer<MachineCheckMethod> {
-        CheckWithoutAnswer { name, method: MachineCheckMethod::Call(run) }
+    pub const fn call(name: &'static str, run: fn() -> CheckAnswer) -> Self {
+        Self { name, expected: Expectations::EMPTY, method: MachineCheckMethod::Call(run) }
     }
 }
 
-impl<M: Copy> CheckWithoutAnswer<M> {
+impl<M: Copy> ExpectedCheck<M> {
     /// Adds the expectation on Linux and its source.
-    pub const fn linux(self, text: &'static str, source: &'static str) -> CheckOnLinux<M> {
-        CheckOnLinux { check: self, linux: Expectation { text, source } }
+    pub const fn linux(mut self, text: &'static str, source: &'static str) -> Self {
+        self.expected.linux = Expectation { text, source };
+        self
     }
-}
 
-impl<M: Copy> CheckOnLinux<M> {
     /// Adds the expectation on macOS and its source.
-    pub const fn macos(self, text: &'static str, source: &'static str) -> ExpectedCheck<M> {
-        let expected = Expectations { linux: self.linux, macos: Expectation { text, source } };
-        ExpectedCheck { name: self.check.name, expected, method: self.check.method }
+    pub const fn macos(mut self, text: &'static str, source: &'static str) -> Self {
+        self.expected.macos = Expectation { text, source };
+        self
     }
 }
 

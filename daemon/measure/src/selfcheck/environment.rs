@@ -10,25 +10,25 @@ pub const CHECKS: &[MachineCheck] = &[
         required_on_mac(platform::power().map(|power| format!("{power:?}")))
     })
     .linux("reported if a power supply is listed", "kernel Documentation/ABI/testing/sysfs-class-power")
-    .macos("reported", "PowerManagement pmset/pmset.c"),
+    .macos("reported", "PowerManagement pmset/pmset.m"),
     MachineCheck::call("battery", battery)
         .linux(
             "a percentage, or none without a battery",
             "kernel Documentation/ABI/testing/sysfs-class-power",
         )
-        .macos("a percentage, or none without a battery", "PowerManagement pmset/pmset.c"),
+        .macos("a percentage, or none without a battery", "PowerManagement pmset/pmset.m"),
     MachineCheck::call("low power mode", || required_on_mac(platform::low_power_mode().map(yes_or_no)))
         .linux(
             "reported if there is a platform profile",
             "kernel Documentation/ABI/testing/sysfs-platform_profile",
         )
-        .macos("reported", "PowerManagement pmset/pmset.c"),
+        .macos("reported", "PowerManagement pmset/pmset.m"),
     MachineCheck::call("heat", || required_on_mac(platform::is_hot().map(yes_or_no)))
         .linux("reported if there is a thermal zone", "kernel Documentation/driver-api/thermal/sysfs-api.rst")
         .macos("reported", "man pmset(1), -g therm"),
     MachineCheck::call("backup in progress", backup)
         .linux("not available", "Time Machine is part of macOS")
-        .macos("reported", "man tmutil(8), status"),
+        .macos("reported", "published outputs; man tmutil(8) does not have this verb"),
     MachineCheck::call("load average", load)
         .linux("a number", "getloadavg(3)")
         .macos("a number", "man getloadavg(3)"),

@@ -31,7 +31,7 @@ pub const CHECKS: &[TargetCheck] = &[
         ),
     TargetCheck::named("hard link", TargetCheckMethod::Files(hard_link))
         .linux("link count of 2, or refused", "link(2), statx(2)")
-        .macos("link count of 2, or refused", "man link(2), stat(2)"),
+        .macos("link count of 2, or refused; on SMB always refused", "man link(2); SMBClient kernel/smbfs/smbfs_vnops.c:9119-9133"),
 ];
 
 const OLD_CONTENT: &[u8] = b"old content";

@@ -1,7 +1,6 @@
 //! The scratch folder in a sandbox, in which a self-check creates its files.
 
 use std::ffi::{CStr, CString};
-use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use super::scratch_names::{FOLDER, is_own};
@@ -9,6 +8,7 @@ use crate::error::RunError;
 use crate::platform::{Access, EntryKind, ListingFields};
 use crate::sandbox::Sandbox;
 use crate::timed_fs::{Folder, ListingBuffer, TimedFs};
+use crate::workloads::unlink_leftover;
 
 /// [`FOLDER`] as a C string.
 const FOLDER_NAME: &CStr = c"selfcheck";
@@ -92,10 +92,7 @@ impl ScratchFolder {
         loop {
             self.empty(context)?;
             match context.remove_folder(&self.sandbox, FOLDER_NAME) {
-                Err(error)
-                    if is_kind(&error, ErrorKind::DirectoryNotEmpty)
-                        && start.elapsed() < VISIBILITY_TIMEOUT =>
-                {
+                Err(error) if error.is_not_empty() && start.elapsed() < VISIBILITY_TIMEOUT => {
                     std::thread::sleep(POLL_INTERVAL);
                 }
                 other => return other,
@@ -106,10 +103,7 @@ impl ScratchFolder {
     /// Removes a file. A missing file is no error, because a Mac removes an AppleDouble file together with its
     /// owner.
     pub fn unlink(&self, name: &CStr, context: &TimedFs<'_>) -> Result<(), RunError> {
-        match context.unlink(&self.folder, name) {
-            Err(error) if is_kind(&error, ErrorKind::NotFound) => Ok(()),
-            other => other,
-        }
+        unlink_leftover(context, &self.folder, name)
     }
 
     /// Returns the handle of the scratch folder.
@@ -163,9 +157,4 @@ impl ScratchFolder {
         context.close(file)?;
         Ok(content)
     }
-}
-
-/// Returns whether a call failed with an error of this kind.
-fn is_kind(error: &RunError, kind: ErrorKind) -> bool {
-    matches!(error, RunError::Operation { source, .. } if source.kind() == kind)
 }

@@ -1,6 +1,6 @@
 //! The timed file operations. Names are relative to an open folder, and symbolic links are never followed.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -133,6 +133,17 @@ impl TimedFs<'_> {
             }
             platform::entries(&listing.0[..length.min(listing.0.len())]).try_for_each(&mut each)?;
         }
+    }
+
+    /// Returns the names in a folder. It is opened again, because a listing continues at the position of its handle.
+    pub fn names(&self, folder: &Folder) -> Result<Vec<CString>, RunError> {
+        let folder = self.open_folder(folder, c".")?;
+        let mut names = vec![];
+        self.list(&folder, ListingFields::Names, &mut ListingBuffer::default(), |entry| {
+            names.push(entry.name.to_owned());
+            Ok::<(), RunError>(())
+        })?;
+        Ok(names)
     }
 
     /// Returns the attributes of a name that must exist.

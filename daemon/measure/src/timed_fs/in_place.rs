@@ -67,8 +67,11 @@ impl TimedFs<'_> {
     /// Returns whether link counts in this folder are reliable.
     ///
     /// Creates a file with a second hard link and queries the link count. If the target does not support links,
-    /// the result is `false`, because another client may still be able to create them.
+    /// the result is `false`, because another client may still be able to create them. It is `false` on all shares of a Mac.
     pub fn has_reliable_link_counts(&self, folder: &Folder) -> Result<bool, RunError> {
+        if !platform::can_trust_link_counts(folder.fd()) {
+            return Ok(false);
+        }
         let [name, second] = LINK_CHECK_FILES;
         self.remove_link_check(folder)?;
         self.close(self.create(folder, name)?)?;
@@ -101,8 +104,7 @@ fn not_exclusive_reason(found: &FileIdentity, device: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::Recorder;
-    use crate::timed_fs::StopSwitch;
+    use crate::testing::Site;
 
     #[test]
     fn only_a_regular_file_with_one_link_is_exclusive() {
@@ -117,17 +119,16 @@ mod tests {
 
     #[test]
     fn a_second_hard_link_prevents_in_place_writes() {
-        let temp = tempfile::tempdir().unwrap();
-        std::fs::write(temp.path().join("band"), "123").unwrap();
-        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let context = TimedFs::new(&recorder, 0, &stop);
-        let folder = context.open_folder_path(temp.path()).unwrap();
+        let site = Site::new();
+        std::fs::write(site.path().join("band"), "123").unwrap();
+        let context = site.context(0);
+        let folder = context.open_folder_path(site.path()).unwrap();
         assert!(context.has_reliable_link_counts(&folder).unwrap());
-        assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1, "the check leaves no files");
+        assert_eq!(std::fs::read_dir(site.path()).unwrap().count(), 1, "the check leaves no files");
         assert!(context.open_in_place(&folder, c"band", Some(3)).is_ok());
         let short = context.open_in_place(&folder, c"band", Some(4)).err().unwrap();
         assert!(matches!(short, RunError::Damaged { .. }), "a file that is too short is damaged: {short}");
-        std::fs::hard_link(temp.path().join("band"), temp.path().join("backup")).unwrap();
+        std::fs::hard_link(site.path().join("band"), site.path().join("backup")).unwrap();
         let refused = context.open_in_place(&folder, c"band", Some(3)).err().unwrap();
         assert!(matches!(refused, RunError::NotExclusive { .. }), "{refused}");
         let reason = context.in_place_refusal(&folder, c"band").unwrap().unwrap();
@@ -136,12 +137,11 @@ mod tests {
 
     #[test]
     fn a_pipe_in_the_place_of_a_file_is_refused_at_once() {
-        let temp = tempfile::tempdir().unwrap();
-        let made = std::process::Command::new("mkfifo").arg(temp.path().join("band")).status().unwrap();
+        let site = Site::new();
+        let made = std::process::Command::new("mkfifo").arg(site.path().join("band")).status().unwrap();
         assert!(made.success());
-        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let context = TimedFs::new(&recorder, 0, &stop);
-        let folder = context.open_folder_path(temp.path()).unwrap();
+        let context = site.context(0);
+        let folder = context.open_folder_path(site.path()).unwrap();
         let opened = context.open(&folder, c"band", Access::Read).unwrap();
         assert!(context.read_at(&opened, &mut [0; 8], 0).is_err(), "a pipe has no offsets");
         let refused = context.open_in_place(&folder, c"band", None).err().unwrap();

@@ -23,5 +23,6 @@ pub use context::{TimedFs, timed_fs_overhead_ns};
 pub use files::{Folder, ListingBuffer, OpenFile};
 pub use in_place::LINK_CHECK_FILES;
 pub use path_calls::{Answer, NameChange};
+pub(crate) use privacy::folder_open_error;
 pub use session::{PhaseSpec, Reporter, Session};
 pub use stop_switch::StopSwitch;

@@ -305,21 +305,19 @@ impl<T> Answer<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::Recorder;
-    use crate::timed_fs::StopSwitch;
+    use crate::testing::Site;
 
     #[test]
     #[cfg_attr(not(target_os = "linux"), ignore = "no other system copies from file to file")]
     fn copied_bytes_count_as_read_and_written() {
-        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let context = TimedFs::new(&recorder, 0, &stop);
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a"), [7; 5_000]).unwrap();
-        let folder = context.open_folder_path(folder.path()).unwrap();
+        let site = Site::new();
+        let context = site.context(0);
+        std::fs::write(site.path().join("a"), [7; 5_000]).unwrap();
+        let folder = context.open_folder_path(site.path()).unwrap();
         let from = context.open_below(&folder, c"a", Access::Read).unwrap().done().unwrap();
         let to = context.create_below(&folder, c"b", Access::Write).unwrap().done().unwrap();
         let range = CopyRange { read_at: 0, write_at: 0, length: 5_000 };
         assert_eq!(context.copy_range(&from, &to, range).unwrap(), Some(5_000));
-        assert_eq!(recorder.bytes_written(), 5_000);
+        assert_eq!(site.recorder.bytes_written(), 5_000);
     }
 }

@@ -1,11 +1,13 @@
 //! Distinguishes refusals by the system's privacy settings from other errors.
 //!
-//! On macOS, a program without the user's consent can list a share and read attributes, but each open of a file
-//! fails with EPERM. Apple documents no call to query the consent in advance (public threads:
-//! anthropics/claude-code#88805, NixOS/nix-darwin#1334).
+//! On macOS, a program without the user's consent can read attributes on a share, but each open fails with EPERM: of files
+//! (public threads: anthropics/claude-code#88805, NixOS/nix-darwin#1334), and of folders (macfuse/macfuse#690,
+//! garrytan/gbrain#5014). Apple documents no call to query the consent in advance.
 
 use std::ffi::CStr;
+use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 use super::context::TimedFs;
 use crate::error::RunError;
@@ -35,6 +37,15 @@ impl OpenRefusal {
     fn is_privacy_refusal(self) -> bool {
         let is_ours = self.owner == Some(self.user) || self.owner == self.folder_owner;
         self.read_error == Some(libc::EPERM) && self.owner.is_some() && is_ours
+    }
+}
+
+/// Returns the error for a folder whose attributes could be read, but that could not be opened. Missing permissions are EACCES
+/// (open(2)), so that EPERM comes from privacy settings.
+pub(crate) fn folder_open_error(path: &Path, error: io::Error) -> RunError {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => RunError::PrivacyBlocked { operation: Operation::Open, path: path.to_owned() },
+        _ => RunError::operation(Operation::Open, path, error),
     }
 }
 

@@ -14,7 +14,7 @@ use super::worker_lock::WorkerLock;
 use crate::error::{RunError, StopReason};
 use crate::inventory::NotRemovedReason;
 use crate::recorder::Recorder;
-use crate::samplers::{ProbeSwitch, SampleReporter, SampleSink};
+use crate::samplers::{ProbeSwitch, SampleReporter};
 use crate::sandbox::{CleanMode, CleanReport, MAX_FOREIGN_LISTED, Sandbox};
 use crate::workloads::Catalog;
 use crate::{local_folder, platform};
@@ -41,15 +41,15 @@ pub fn serve(
     // is left behind if the worker is killed.
     let _ = std::fs::remove_file(&setup.recorder);
     let output = Arc::new(Output::new(output));
+    let samples = Arc::clone(&output);
+    // An error is ignored: the thread that reads commands notices when the supervisor is gone.
+    let send_sample = move |sample| drop(samples.send(&WorkerMessage::Sample(sample)));
     let worker = Worker {
         stop: Arc::default(),
         probe_switch: Arc::new(ProbeSwitch::new(
             setup.probe.as_ref().map_or(ProbeMode::DuringRuns, |plan| plan.initial_mode),
         )),
-        reporter: Arc::new(SampleReporter::new(
-            Arc::clone(&output) as Arc<dyn SampleSink>,
-            Arc::clone(&recorder),
-        )),
+        reporter: Arc::new(SampleReporter::new(send_sample, Arc::clone(&recorder))),
         setup,
         catalog,
         recorder,

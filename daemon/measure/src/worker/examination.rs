@@ -23,7 +23,6 @@ pub struct TargetExamination {
     /// Duration of the examination in seconds.
     pub seconds: f64,
     /// Outputs of system tools that were not recognized.
-    #[serde(default)]
     pub unrecognized_outputs: Vec<UnrecognizedOutput>,
 }
 

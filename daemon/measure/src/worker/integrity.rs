@@ -54,20 +54,11 @@ fn describe(
 fn undescribed(path: &Path, found: &FoundBytes) -> Mismatch {
     let evidence = &found.bytes[..found.bytes.len().min(Mismatch::MAX_EVIDENCE_BYTES)];
     Mismatch {
-        file: path.display().to_string(),
         offset: found.offset,
-        length: found.bytes.len() as u64,
         pattern: found.pattern.clone().unwrap_or(DamagePattern::Unknown),
-        found_us: wall_clock(),
-        written_us: None,
-        last_good_us: None,
-        phase: None,
-        cache: None,
         reread: MismatchReread::Failed,
-        elsewhere: vec![],
         fingerprint: crate::checks::integrity::fingerprint(&found.bytes),
-        expected_fingerprint: None,
-        expected: vec![],
         found: evidence.to_vec(),
+        ..Mismatch::new(path.display().to_string(), found.bytes.len() as u64, wall_clock())
     }
 }

@@ -35,7 +35,6 @@ pub struct WorkerSetup {
     /// True if the target belongs on a share: without it, nothing is written to the folder below its mount point.
     pub is_on_share: bool,
     /// Settings of the latency probe; `None` if the worker does not probe.
-    #[serde(default)]
     pub probe: Option<ProbePlan>,
 }
 
@@ -211,7 +210,6 @@ pub struct RunReport {
     /// Conditions of the machine and the mount during the run.
     pub conditions: Conditions,
     /// Wrong ranges of files that the run found.
-    #[serde(default)]
     pub mismatches: Vec<Mismatch>,
 }
 

@@ -3,8 +3,6 @@
 use std::io::{self, Write};
 
 use super::message::WorkerMessage;
-use crate::samplers::SampleSink;
-use longhaul_model::WorkerSample;
 use parking_lot::Mutex;
 
 /// Output to the supervisor. Messages are written one at a time. A thread never sends a message while it is timing
@@ -28,12 +26,5 @@ impl Output {
         let mut output = self.0.lock();
         output.write_all(&line)?;
         output.flush()
-    }
-}
-
-impl SampleSink for Output {
-    fn on_sample(&self, sample: WorkerSample) {
-        // An error is ignored: the thread that reads commands notices when the supervisor is gone.
-        let _ = self.send(&WorkerMessage::Sample(sample));
     }
 }

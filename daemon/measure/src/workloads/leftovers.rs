@@ -30,17 +30,16 @@ pub fn create_or_replace(context: &TimedFs<'_>, folder: &Folder, name: &CStr) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::Recorder;
+    use crate::testing::Site;
 
     #[test]
     fn unlinking_a_missing_leftover_succeeds() {
-        let temp = tempfile::tempdir().unwrap();
-        std::fs::write(temp.path().join("large"), "x").unwrap();
-        let (recorder, stop) = (Recorder::private().unwrap(), Default::default());
-        let context = TimedFs::new(&recorder, 0, &stop);
-        let folder = context.open_folder_path(temp.path()).unwrap();
+        let site = Site::new();
+        std::fs::write(site.path().join("large"), "x").unwrap();
+        let context = site.context(0);
+        let folder = context.open_folder_path(site.path()).unwrap();
         unlink_leftover(&context, &folder, c"large").unwrap();
-        assert!(!temp.path().join("large").exists());
+        assert!(!site.path().join("large").exists());
         unlink_leftover(&context, &folder, c"large").unwrap();
     }
 }

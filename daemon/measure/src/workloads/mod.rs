@@ -1,8 +1,8 @@
 //! The workloads: everyday tasks that are replayed on a target. Each has its own module and an entry in
 //! [`WORKLOADS`].
 //!
-//! To add a workload, write its module and add it to the table. Help texts, lists, configuration and tests are
-//! derived from the table. A program passes a [`Catalog`] of all its workloads to the worker; the catalog can have
+//! To add a workload, write its module and add it to the table. Lists, configuration and tests are derived from the
+//! table. A program passes a [`Catalog`] of all its workloads to the worker; the catalog can have
 //! workloads of other crates.
 
 mod catalog;

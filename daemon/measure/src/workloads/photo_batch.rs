@@ -19,7 +19,7 @@ use crate::timed_fs::{Buffer, Folder, PhaseSpec, TimedFs};
 use longhaul_model::draw::shuffled_indices;
 use longhaul_model::{
     ColdMethod, DamagePattern, DataAge, Figure, MIN_VALUES_FOR_P95, Operation, PHOTO_BATCH, Progress, Scale,
-    Timestamp, Unit, VerifiedData, WaitMetric, median, quantile,
+    Timestamp, Unit, VerifiedData, median, quantile,
 };
 
 /// The number of bytes read from each photo for its thumbnail: Exif data is in the first 64 KiB.
@@ -162,16 +162,8 @@ impl Workload for PhotoBatch {
         PHOTO_BATCH.name()
     }
 
-    fn summary(&self) -> &'static str {
-        PHOTO_BATCH.summary()
-    }
-
     fn is_paced(&self) -> bool {
         PHOTO_BATCH.is_paced()
-    }
-
-    fn metrics(&self) -> &'static [WaitMetric] {
-        PHOTO_BATCH.metrics()
     }
 
     fn owns(&self, path: &Path) -> bool {

@@ -14,7 +14,7 @@ use super::workload::{ContentLookup, Workload};
 use crate::checks::integrity::{FileToRead, examine_file, read_and_compare};
 use crate::error::RunError;
 use crate::timed_fs::{PhaseSpec, TimedFs};
-use longhaul_model::{ColdMethod, DataAge, Figure, Mismatch, Timestamp, Unit, VerifiedData, WaitMetric};
+use longhaul_model::{ColdMethod, DataAge, Figure, Mismatch, Timestamp, Unit, VerifiedData};
 
 /// Name of the workload, of its phase and of its entry in the manifest.
 const NAME: &str = "read-back";
@@ -56,14 +56,6 @@ struct KeptFiles {
 impl Workload for ReadBack {
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn summary(&self) -> &'static str {
-        "Read the files of all tasks but your-day and presets back and compare them with what was written"
-    }
-
-    fn metrics(&self) -> &'static [WaitMetric] {
-        &[]
     }
 
     fn only_reads(&self) -> bool {

@@ -6,7 +6,7 @@ use super::job::Job;
 use crate::checks::integrity::KnownContent;
 use crate::error::RunError;
 use crate::platform::IoPolicy;
-use longhaul_model::{Timestamp, WaitMetric};
+use longhaul_model::Timestamp;
 
 /// Function that returns the content of a file by its path in a workload's folder; `None` if it is not known.
 pub type ContentLookup = Box<dyn Fn(&Path) -> Option<Box<dyn KnownContent>>>;
@@ -16,16 +16,10 @@ pub trait Workload: Sync {
     /// Returns the workload's name. It is stored with each run, so it must never change.
     fn name(&self) -> &str;
 
-    /// Returns a one-line description of the task, shown in lists and help texts.
-    fn summary(&self) -> &str;
-
     /// Returns the name of the workload's folder in a sandbox.
     fn folder(&self) -> &str {
         self.name()
     }
-
-    /// Returns the metrics that are compared between targets. Their values are in seconds.
-    fn metrics(&self) -> &'static [WaitMetric];
 
     /// Returns whether the workload runs on a fixed schedule, so that its total duration says nothing about the
     /// target.

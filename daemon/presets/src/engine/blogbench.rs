@@ -5,18 +5,18 @@
 //! one read in sixteen is verified: readers take gigabytes per second from the cache, and verifying all of it
 //! would dominate the result.
 
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::blogbench_scores::{Counts, figures, table};
-use super::file_names;
 use super::preset_run::PresetRun;
 use crate::content_mode::ContentMode;
 use crate::profile::Program;
+use longhaul_measure::corpus::names::to_cstring;
 use longhaul_measure::corpus::sectors::Sectors;
 use longhaul_measure::error::RunError;
-use longhaul_measure::platform::{Access, ListingFields};
+use longhaul_measure::platform::Access;
 use longhaul_measure::timed_fs::{Buffer, Folder, TimedFs};
 use longhaul_measure::workloads::unlink_leftover;
 use longhaul_model::draw::{draw, draw_stream};
@@ -96,16 +96,12 @@ pub fn remove(run: &PresetRun<'_>) -> Result<(), RunError> {
     let (context, home) = (run.job.untimed(), root_folder(run)?);
     // Only names that blogbench creates are removed, so a foreign file makes the folder's removal fail.
     let names = |folder: &Folder, prefix: &str| {
-        let mut names: Vec<CString> = vec![];
-        let listed = context.open_folder(folder, c".")?;
-        context.list(&listed, ListingFields::Names, &mut Default::default(), |entry| {
-            let is_ours =
-                entry.name.to_str().is_ok_and(|name| owns(&format!("blogbench-x/blogs/{prefix}{name}")));
-            let is_blog = prefix.is_empty() && entry.name.to_bytes().starts_with(b"blog-");
-            names.extend((is_ours || is_blog).then(|| entry.name.to_owned()));
-            Ok::<_, RunError>(())
-        })?;
-        Ok::<_, RunError>(names)
+        let is_ours = |name: &CStr| {
+            let is_blog = prefix.is_empty() && name.to_bytes().starts_with(b"blog-");
+            is_blog || name.to_str().is_ok_and(|name| owns(&format!("blogbench-x/blogs/{prefix}{name}")))
+        };
+        let names = context.names(folder)?.into_iter().filter(|name| is_ours(name));
+        Ok::<Vec<_>, RunError>(names.collect())
     };
     for blog in names(&home, "")? {
         let folder = context.open_folder(&home, &blog)?;
@@ -227,10 +223,8 @@ impl<'a> BlogThread<'a> {
 
     fn write_blog(&mut self) -> Result<(), RunError> {
         let blog = self.bench.counts.blogs_started.fetch_add(1, Relaxed);
-        drop(self.context.create_and_open_folder(
-            self.bench.root_folder,
-            &file_names::to_cstring(format!("blog-{blog}")),
-        )?);
+        let name = to_cstring(format!("blog-{blog}"));
+        drop(self.context.create_and_open_folder(self.bench.root_folder, &name)?);
         for kind in [&ARTICLE, &PICTURE] {
             for number in (1..=1 + self.draw_below(MAX_FILES_PER_KIND)).rev() {
                 if self.bench.is_finished.load(Relaxed) {
@@ -292,7 +286,7 @@ impl<'a> BlogThread<'a> {
         let (bytes, turn) =
             (kind.min_bytes + self.draw_below(kind.extra_bytes), self.draws.next().unwrap_or_default());
         let name = format!("blog-{blog}/{}{number}{}", kind.prefix, kind.suffix);
-        let partial = file_names::to_cstring(format!("{name}.tmp{}", self.thread));
+        let partial = to_cstring(format!("{name}.tmp{}", self.thread));
         let file = match self.context.create(self.bench.root_folder, &partial) {
             Err(error) if error.is_not_found() => return Ok(()),
             other => other?,
@@ -309,14 +303,14 @@ impl<'a> BlogThread<'a> {
             offset += length as u64;
         }
         self.context.close(file)?;
-        self.context.rename(self.bench.root_folder, &partial, &file_names::to_cstring(name))?;
+        self.context.rename(self.bench.root_folder, &partial, &to_cstring(name))?;
         self.bench.counts.files_written[kind.index].fetch_add(1, Relaxed);
         Ok(())
     }
 
     /// Reads a whole file. Returns `false` if the file does not exist.
     fn read(&mut self, blog: u64, kind: &FileKind, number: u64) -> Result<bool, RunError> {
-        let name = file_names::to_cstring(format!("blog-{blog}/{}{number}{}", kind.prefix, kind.suffix));
+        let name = to_cstring(format!("blog-{blog}/{}{number}{}", kind.prefix, kind.suffix));
         let file = match self.context.open(self.bench.root_folder, &name, Access::Read) {
             Err(error) if error.is_not_found() => return Ok(false),
             other => other?,

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use crate::profile::NamePattern;
+use longhaul_measure::corpus::names::to_cstring;
 use longhaul_model::draw::{draw, draw_below};
 
 /// The maximum number of letters in a file name.
@@ -57,15 +58,6 @@ pub fn folder_number(name: &str) -> Option<u64> {
 /// Formats a file number for a name: eight hexadecimal digits.
 pub fn digits(number: u64) -> String {
     format!("{number:08x}")
-}
-
-/// Converts a generated name to a C string.
-///
-/// # Panics
-///
-/// If the name contains a NUL byte, which generated names never do.
-pub fn to_cstring(name: String) -> CString {
-    CString::new(name).expect("generated names contain no NUL")
 }
 
 fn letters(seed: u64, number: u64) -> String {

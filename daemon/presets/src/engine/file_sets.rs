@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::file_names::{file_name, file_number, folder_name, folder_number, is_file_name, to_cstring};
+use super::file_names::{file_name, file_number, folder_name, folder_number, is_file_name};
 use super::preset_run::PresetRun;
 use super::write_tracker::WriteTracker;
 use crate::content_mode::ContentMode;
 use crate::profile::FileSet;
+use longhaul_measure::corpus::names::to_cstring;
 use longhaul_measure::corpus::sectors::{SECTOR_BYTES, Sectors};
 use longhaul_measure::error::RunError;
-use longhaul_measure::platform::{Access, ListingFields};
+use longhaul_measure::platform::Access;
 use longhaul_measure::timed_fs::{Folder, TimedFs};
 use longhaul_measure::workloads::{Job, create_or_replace, unlink_leftover};
 use longhaul_model::{ColdMethod, DataAge, Progress};
@@ -103,7 +103,7 @@ impl TestFileSet {
         let mut numbers = vec![];
         for folder in &self.folders {
             let number = |name: &CString| file_number(self.spec.names, self.seed, name);
-            numbers.extend(list_names(context, folder)?.iter().filter_map(number));
+            numbers.extend(context.names(folder)?.iter().filter_map(number));
         }
         Ok(numbers)
     }
@@ -305,11 +305,11 @@ pub fn remove(job: &Job<'_>, set: &TestFileSet) -> Result<(), RunError> {
     set.folders.iter().try_for_each(|folder| remove_files(&context, folder))?;
     let number = |name: &CString| name.to_str().ok().and_then(folder_number);
     let is_former = |name: &&CString| number(name).is_some_and(|number| number >= set.spec.folders);
-    for name in list_names(&context, &set.home)?.iter().filter(is_former) {
+    for name in context.names(&set.home)?.iter().filter(is_former) {
         remove_files(&context, &context.open_folder(&set.home, name)?)?;
         match context.remove_folder(&set.home, name) {
             // Another program has put something into it.
-            Err(RunError::Operation { source, .. }) if source.kind() == ErrorKind::DirectoryNotEmpty => {}
+            Err(error) if error.is_not_empty() => {}
             removed => removed?,
         }
     }
@@ -318,22 +318,9 @@ pub fn remove(job: &Job<'_>, set: &TestFileSet) -> Result<(), RunError> {
 
 /// Removes all files that a set may have in a folder.
 fn remove_files(context: &TimedFs<'_>, folder: &Folder) -> Result<(), RunError> {
-    let names = list_names(context, folder)?;
+    let names = context.names(folder)?;
     let mut ours = names.iter().filter(|name| is_ours(name));
     ours.try_for_each(|name| unlink_leftover(context, folder, name))
-}
-
-/// Returns the names in a folder.
-///
-/// Opens a new handle, because a handle that was listed before is at the end.
-fn list_names(context: &TimedFs<'_>, folder: &Folder) -> Result<Vec<CString>, RunError> {
-    let mut names = vec![];
-    let handle = context.open_folder(folder, c".")?;
-    context.list(&handle, ListingFields::Names, &mut Default::default(), |entry| {
-        names.push(entry.name.to_owned());
-        Ok::<_, RunError>(())
-    })?;
-    Ok(names)
 }
 
 fn is_ours(name: &CStr) -> bool {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::file_names::{digits, to_cstring};
+use super::file_names::digits;
 use super::file_pool::FilePool;
 use super::file_sets::{ContentPosition, TestFileSet, no_space_to_append};
 use super::repetition_log::RepetitionLog;
 use super::thread_work::{PhaseShared, ThreadWork};
 use super::timestamps::Timestamps;
 use crate::profile::{Action, Amount, BlockPosition, FileChoice, FileSharing, Step, StepChoice, ThreadGroup};
+use longhaul_measure::corpus::names::to_cstring;
 use longhaul_measure::error::RunError;
 use longhaul_measure::platform::{Access, ByteRange, ListingFields, LockAction};
 use longhaul_measure::timed_fs::{Buffer, OpenFile, TimedFs};

@@ -1,13 +1,12 @@
 //! Check of a folder with many names.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::answer::Answer;
 use super::names::numbered;
 use super::place::Place;
 use crate::error::RunError;
-use crate::platform::ListingFields;
-use crate::timed_fs::ListingBuffer;
 
 /// Numbers of files to reach. The answer names the last one, so that it does not depend on the speed alone.
 const STEPS: [u32; 5] = [100, 1000, 10_000, 50_000, 100_000];
@@ -50,12 +49,7 @@ fn create_files(place: &Place<'_>) -> Result<(u32, Option<RunError>), RunError> 
 /// Returns the number of files that the renamed folder lists.
 fn count_listed(place: &mut Place<'_>, created: u32) -> Result<u32, RunError> {
     place.reopen()?;
-    let folder = place.context.open_folder(place.folder(), c".")?;
-    let mut listed = std::collections::HashSet::with_capacity(created as usize);
-    place.context.list(&folder, ListingFields::Names, &mut ListingBuffer::default(), |entry| {
-        listed.insert(entry.name.to_owned());
-        Ok::<(), RunError>(())
-    })?;
+    let listed: HashSet<_> = place.context.names(place.folder())?.into_iter().collect();
     Ok((0..created).filter(|number| listed.contains(&numbered(*number))).count() as u32)
 }
 

@@ -7,12 +7,30 @@ use super::answer::Answer;
 use super::names::{FILE, FOLDER, folder_of};
 use super::place::Place;
 use crate::error::RunError;
-use crate::platform::{Access, ByteRange, LockAction};
+use crate::platform::{Access, ByteRange, LockAction, SYSTEM, System};
 use crate::timed_fs::{OpenFile, TimedFs};
-use longhaul_model::Property;
+use longhaul_model::{Property, Protocol, ProtocolFamily};
 
 /// Range that both handles want.
 const RANGE: ByteRange = ByteRange { begin: 0, length: 4 };
+
+/// To whom a file system gives a lock of an open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LockOwner {
+    Handle,
+    Process,
+}
+
+impl LockOwner {
+    /// Returns the owner of locks. A Mac's NFS client finds the owner by process (NFS kext/nfs4_vnops.c:3612-3640, 5262), and what its
+    /// other network clients do is not known.
+    fn of(system: System, protocol: Option<&Protocol>) -> Self {
+        match (system, protocol.map(Protocol::family)) {
+            (System::Linux, _) | (System::MacOs, Some(ProtocolFamily::Local)) => Self::Handle,
+            (System::MacOs, _) => Self::Process,
+        }
+    }
+}
 
 /// Locks a range through one handle, and tries to lock it through another one.
 pub fn within_mount(place: &mut Place<'_>) -> Result<Answer, RunError> {
@@ -22,7 +40,10 @@ pub fn within_mount(place: &mut Place<'_>) -> Result<Answer, RunError> {
     let taken = context.lock_handle(&holder, LockAction::Take, RANGE);
     let answer = match taken {
         Err(error) => Answer::refused(error),
-        Ok(()) => judge_second(context.lock_handle(&other, LockAction::Take, RANGE)),
+        Ok(()) => {
+            let second = context.lock_handle(&other, LockAction::Take, RANGE);
+            judge_in_process(second, LockOwner::of(SYSTEM, place.protocol()))
+        }
     };
     context.close(other)?;
     context.close(holder)?;
@@ -63,6 +84,16 @@ fn open_elsewhere(context: &TimedFs<'_>, target: &Path, sandbox: &str) -> Result
     context.open(&folder, FILE, Access::ReadWrite)
 }
 
+/// Judges a second lock of this process. One that is given says nothing where locks belong to processes.
+fn judge_in_process(second: Result<(), RunError>, owner: LockOwner) -> Result<Answer, RunError> {
+    match (second, owner) {
+        (Ok(()), LockOwner::Process) => {
+            Ok(Answer::not_tested("locks belong to processes here, so that one process cannot check them"))
+        }
+        (second, _) => judge_second(second),
+    }
+}
+
 fn judge_second(second: Result<(), RunError>) -> Result<Answer, RunError> {
     match second {
         Ok(()) => Ok(Answer::lost("two handles hold one lock")),
@@ -76,12 +107,26 @@ mod tests {
     use super::*;
     use longhaul_model::{KeepResult, Operation};
 
+    fn failed(code: i32) -> Result<(), RunError> {
+        let source = std::io::Error::from_raw_os_error(code);
+        Err(RunError::operation(Operation::Lock, Path::new("file"), source))
+    }
+
+    #[test]
+    fn lock_that_a_process_gets_twice_is_not_lost_where_processes_own_it() {
+        let [nfs, local] = [Protocol::Nfs(None), Protocol::Local("apfs".to_owned())];
+        let judge = |system, protocol, second| {
+            judge_in_process(second, LockOwner::of(system, Some(protocol))).unwrap().result
+        };
+        assert_eq!(judge(System::MacOs, &nfs, Ok(())), KeepResult::NotTested);
+        assert_eq!(judge(System::MacOs, &nfs, failed(libc::EAGAIN)), KeepResult::Kept);
+        assert_eq!(judge(System::MacOs, &nfs, failed(libc::ENOTSUP)), KeepResult::Refused);
+        assert_eq!(judge(System::MacOs, &local, Ok(())), KeepResult::Lost);
+        assert_eq!(judge(System::Linux, &nfs, Ok(())), KeepResult::Lost);
+    }
+
     #[test]
     fn lock_that_two_handles_hold_is_lost() {
-        let failed = |code| {
-            let source = std::io::Error::from_raw_os_error(code);
-            Err(RunError::operation(Operation::Lock, Path::new("file"), source))
-        };
         assert_eq!(judge_second(Ok(())).unwrap().result, KeepResult::Lost);
         assert_eq!(judge_second(failed(libc::EAGAIN)).unwrap().result, KeepResult::Kept);
         assert_eq!(judge_second(failed(libc::ENOLCK)).unwrap().result, KeepResult::Refused);

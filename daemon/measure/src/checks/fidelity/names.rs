@@ -4,9 +4,9 @@
 //! store, in another normalization. Such a name is recognized by its letters and digits.
 
 use std::ffi::{CStr, CString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
+use std::path::Path;
 
+use crate::corpus::names::plain_names;
 use longhaul_model::Property;
 
 /// Name of the folder in the sandbox and in the sandbox's manifest.
@@ -89,13 +89,7 @@ pub fn owns(folder: &str, path: &Path) -> bool {
     if folder != FOLDER {
         return false;
     }
-    let names: Vec<&[u8]> = path
-        .components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => Some(name.as_bytes()),
-            _ => None,
-        })
-        .collect();
+    let names = plain_names(path).unwrap_or_default();
     match names.split_first() {
         Some((first, rest)) => {
             is_folder_of_property(first) && !rest.is_empty() && rest.iter().all(|name| is_own(name))
@@ -125,6 +119,7 @@ fn is_own(name: &[u8]) -> bool {
 mod tests {
     use super::*;
     use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
 
     fn is_owned(property: Property, name: &[u8]) -> bool {
         owns(FOLDER, &Path::new(property.name()).join(OsStr::from_bytes(name)))

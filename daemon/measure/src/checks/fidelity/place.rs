@@ -157,6 +157,11 @@ impl<'a> Place<'a> {
         if is_server { ReadBack::Server } else { ReadBack::Client }
     }
 
+    /// Returns the protocol of the target; `None` if it is not known.
+    pub(super) fn protocol(&self) -> Option<&'a Protocol> {
+        self.protocol
+    }
+
     /// Returns whether the target is an AFP share of Linux, whose only client is that of the desktop (gvfs).
     pub(super) fn is_afp_on_linux(&self) -> bool {
         SYSTEM == System::Linux && matches!(self.protocol, Some(Protocol::Afp))
@@ -188,9 +193,7 @@ pub fn remove(sandbox: &Sandbox, context: &TimedFs<'_>) -> Result<(), RunError> 
     let mut has_unlinked = false;
     loop {
         match sandbox.remove_folder(FOLDER, context, &|path| owns(FOLDER, path)) {
-            Err(RunError::Operation { source, .. })
-                if source.kind() == ErrorKind::DirectoryNotEmpty && start.elapsed() < REMOVAL_TIMEOUT =>
-            {
+            Err(error) if error.is_not_empty() && start.elapsed() < REMOVAL_TIMEOUT => {
                 std::thread::sleep(REMOVAL_INTERVAL);
             }
             // A client may fail to list a folder because of a name in it (gvfs, with a colon over AFP).

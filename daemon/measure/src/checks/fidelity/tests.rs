@@ -3,20 +3,15 @@
 use std::path::Path;
 
 use super::{FOLDER, Place, check, owns, remove, untestable};
-use crate::recorder::Recorder;
-use crate::sandbox::{CleanMode, Sandbox, SandboxLocation};
-use crate::timed_fs::{StopSwitch, TimedFs};
+use crate::sandbox::{CleanMode, Sandbox};
+use crate::testing::Site;
+use crate::timed_fs::TimedFs;
 use longhaul_model::{KeepResult, Property};
 
 /// Creates a sandbox in a new folder, and passes both to a test.
 fn with_sandbox(test: impl FnOnce(&Path, &Sandbox, &TimedFs<'_>)) {
-    let folder = tempfile::tempdir().unwrap();
-    let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-    let context = TimedFs::untracked(&recorder, 0, &stop);
-    let target = "nas".parse().unwrap();
-    let location = SandboxLocation { target_path: folder.path(), target: &target, machine: "m" };
-    let sandbox = Sandbox::open(&location, &context).unwrap();
-    test(folder.path(), &sandbox, &context);
+    let site = Site::new();
+    test(site.path(), &site.sandbox(), &site.context(0));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! The data that supervisor and workers exchange about a session, and the names of its files.
 
 use std::ffi::{CStr, CString};
-use std::path::{Component, Path};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::corpus::names::plain_names;
 use longhaul_model::{ChangeKind, Timestamp};
 
 /// File that exists before a change.
@@ -123,18 +124,9 @@ pub fn owns(folder: &str, path: &Path) -> bool {
     if folder != FOLDER {
         return false;
     }
-    let mut names = path.components().map(|part| match part {
-        Component::Normal(name) => name.to_str(),
-        _ => None,
-    });
-    let (Some(Some(session)), Some(Some(item)), Some(Some(file)), None) =
-        (names.next(), names.next(), names.next(), names.next())
-    else {
-        return false;
-    };
-    is_session_name(session)
-        && is_item_name(item)
-        && FILES.iter().any(|name| name.to_bytes() == file.as_bytes())
+    let names = plain_names(path).unwrap_or_default();
+    let [session, item, file] = names[..] else { return false };
+    is_session_folder(session) && is_item_folder(item) && FILES.iter().any(|name| name.to_bytes() == file)
 }
 
 fn is_item_name(name: &str) -> bool {

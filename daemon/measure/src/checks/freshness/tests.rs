@@ -1,45 +1,17 @@
 //! Tests of writer and watcher in a local folder, which caches nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{FOLDER, FreshnessSession, SessionId, WatchLimit, WatchedChange, Watcher, Writer, owns};
-use crate::recorder::Recorder;
-use crate::sandbox::{CleanMode, Sandbox, SandboxLocation};
-use crate::timed_fs::{StopSwitch, TimedFs};
-use longhaul_model::{ChangeKind, TargetName};
+use crate::sandbox::CleanMode;
+use crate::testing::Site;
+use longhaul_model::ChangeKind;
 
 const SPREAD: Duration = Duration::from_millis(300);
 const LIMIT: WatchLimit = WatchLimit { total: Duration::from_secs(2), after_first: None };
 
-/// A sandbox in a temporary folder.
-struct Site {
-    folder: tempfile::TempDir,
-    target: TargetName,
-    recorder: Recorder,
-    stop: StopSwitch,
-}
-
 impl Site {
-    fn new() -> Self {
-        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        Self { folder: tempfile::tempdir().unwrap(), target: "nas".parse().unwrap(), recorder, stop }
-    }
-
-    /// Returns the file operations of one of two threads.
-    fn context(&self, thread: usize) -> TimedFs<'_> {
-        TimedFs::new(&self.recorder, thread, &self.stop)
-    }
-
-    fn sandbox(&self) -> Sandbox {
-        let location = SandboxLocation { target_path: self.path(), target: &self.target, machine: "m" };
-        Sandbox::open(&location, &self.context(0)).ok().unwrap()
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
     fn writer(&self) -> Writer {
         Writer::open(&self.sandbox(), &self.context(0)).ok().unwrap()
     }

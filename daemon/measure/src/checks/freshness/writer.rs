@@ -1,7 +1,6 @@
 //! The writer: makes the changes of a session in its sandbox, and removes everything.
 
 use std::ffi::{CStr, CString};
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use super::nas_clock::{self, ClockOffset};
@@ -10,9 +9,10 @@ use super::session::{
 };
 use super::watcher::Watcher;
 use crate::error::RunError;
-use crate::platform::{self, ListingFields, monotonic_ns};
+use crate::platform::{self, monotonic_ns};
 use crate::sandbox::Sandbox;
-use crate::timed_fs::{Folder, ListingBuffer, TimedFs};
+use crate::timed_fs::{Folder, TimedFs};
+use crate::workloads::unlink_leftover;
 
 /// [`FOLDER`] as a C string.
 const FOLDER_NAME: &CStr = c"freshness";
@@ -109,9 +109,9 @@ impl Writer {
 
     /// Removes the sessions of workers that were killed.
     fn remove_leftovers(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
-        for name in list(&self.folder, context)? {
+        for name in context.names(&self.folder)? {
             if is_session_folder(name.to_bytes()) {
-                let items = list(&context.open_folder(&self.folder, &name)?, context)?;
+                let items = context.names(&context.open_folder(&self.folder, &name)?)?;
                 let items = items.into_iter().filter(|name| is_item_folder(name.to_bytes()));
                 self.remove_folders(&name, items, context)?;
             }
@@ -144,22 +144,9 @@ fn session_name(session: &FreshnessSession) -> CString {
     CString::new(session.id.as_str()).expect("digits contain no NUL")
 }
 
-fn list(folder: &Folder, context: &TimedFs<'_>) -> Result<Vec<CString>, RunError> {
-    let folder = context.open_folder(folder, c".")?;
-    let mut names = vec![];
-    context.list(&folder, ListingFields::Names, &mut ListingBuffer::default(), |entry| {
-        names.push(entry.name.to_owned());
-        Ok::<(), RunError>(())
-    })?;
-    Ok(names)
-}
-
 /// Removes the files of a change.
 fn remove_files(folder: &Folder, context: &TimedFs<'_>) -> Result<(), RunError> {
-    for name in FILES {
-        ignore_not_found(context.unlink(folder, name))?;
-    }
-    Ok(())
+    FILES.into_iter().try_for_each(|name| unlink_leftover(context, folder, name))
 }
 
 /// Removes an empty folder. A share may list a removed file for a moment longer.
@@ -167,21 +154,11 @@ fn remove_empty(folder: &Folder, name: &CStr, context: &TimedFs<'_>) -> Result<(
     let deadline_ns = monotonic_ns() + REMOVAL_TIMEOUT.as_nanos() as u64;
     loop {
         match context.remove_folder(folder, name) {
-            Err(error) if is_not_empty(&error) && monotonic_ns() < deadline_ns => {
+            Err(error) if error.is_not_empty() && monotonic_ns() < deadline_ns => {
                 context.pause(REMOVAL_INTERVAL)?;
             }
-            other => return ignore_not_found(other),
+            Err(error) if error.is_not_found() => return Ok(()),
+            other => return other,
         }
     }
-}
-
-fn ignore_not_found(result: Result<(), RunError>) -> Result<(), RunError> {
-    match result {
-        Err(error) if error.is_not_found() => Ok(()),
-        other => other,
-    }
-}
-
-fn is_not_empty(error: &RunError) -> bool {
-    matches!(error, RunError::Operation { source, .. } if source.kind() == ErrorKind::DirectoryNotEmpty)
 }

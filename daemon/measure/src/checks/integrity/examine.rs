@@ -12,7 +12,7 @@ use crate::sandbox::Sandbox;
 use crate::timed_fs::{Buffer, Folder, OpenFile, TimedFs};
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use longhaul_model::draw::draw;
-use longhaul_model::{DamagePattern, Mismatch, MismatchReread};
+use longhaul_model::{Mismatch, MismatchReread};
 use serde::{Deserialize, Serialize};
 
 /// Number of bytes in one read call.
@@ -235,21 +235,8 @@ fn missing(file: &FileToRead<'_>) -> Mismatch {
 /// Returns a mismatch for the whole file, without any bytes.
 fn whole_file(file: &FileToRead<'_>) -> Mismatch {
     Mismatch {
-        file: file.path.display().to_string(),
-        offset: 0,
-        length: file.content.length(),
-        pattern: DamagePattern::Missing,
-        found_us: wall_clock(),
         written_us: file.content.written(),
-        last_good_us: None,
-        phase: None,
-        cache: None,
-        reread: MismatchReread::SameDamage,
-        elsewhere: vec![],
-        fingerprint: 0,
-        expected_fingerprint: None,
-        expected: vec![],
-        found: vec![],
+        ..Mismatch::new(file.path.display().to_string(), file.content.length(), wall_clock())
     }
 }
 
@@ -286,10 +273,8 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
-    use crate::recorder::Recorder;
-    use crate::sandbox::SandboxLocation;
-    use crate::timed_fs::StopSwitch;
-    use longhaul_model::Timestamp;
+    use crate::testing::Site;
+    use longhaul_model::{DamagePattern, Timestamp};
 
     /// A file that consists of this many zeros.
     struct Zeros(u64);
@@ -314,12 +299,8 @@ mod tests {
 
     #[test]
     fn damage_at_the_end_of_a_window_is_read_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let context = TimedFs::new(&recorder, 0, &stop);
-        let target = "nas".parse().unwrap();
-        let location = SandboxLocation { target_path: folder.path(), target: &target, machine: "m" };
-        let sandbox = Sandbox::open(&location, &context).unwrap();
+        let site = Site::new();
+        let (sandbox, context) = (site.sandbox(), site.context(0));
         let damaged = std::fs::File::create(sandbox.path().join("file")).unwrap();
         damaged.write_all_at(&[1; 4], MAX_WINDOW_BYTES).unwrap();
         let content = Zeros(MAX_WINDOW_BYTES + 4);
@@ -333,20 +314,19 @@ mod tests {
 
     #[test]
     fn file_is_found_under_each_unicode_form_of_its_path() {
-        let folder = tempfile::tempdir().unwrap();
-        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let context = TimedFs::new(&recorder, 0, &stop);
+        let site = Site::new();
+        let context = site.context(0);
         let (composed, decomposed) = ("gr\u{fc}n/\u{e9}.jpg", "gru\u{308}n/e\u{301}.jpg");
         for (there, asked) in [(composed, decomposed), (decomposed, composed), (composed, composed)] {
-            let file = folder.path().join(there);
+            let file = site.path().join(there);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, there).unwrap();
             let range =
                 RangeElsewhere { sandbox: ".".to_owned(), file: asked.to_owned(), offset: 0, length: 99 };
-            let found = read_elsewhere(&context, folder.path(), &range).ok().unwrap();
+            let found = read_elsewhere(&context, site.path(), &range).ok().unwrap();
             assert_eq!(found, Some(fingerprint(there.as_bytes())), "{there} asked for as {asked}");
             std::fs::remove_file(&file).unwrap();
-            assert_eq!(read_elsewhere(&context, folder.path(), &range).ok().unwrap(), None);
+            assert_eq!(read_elsewhere(&context, site.path(), &range).ok().unwrap(), None);
         }
     }
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use longhaul_model::stalled_seconds;
 use proptest::prelude::*;

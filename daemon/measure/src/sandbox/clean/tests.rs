@@ -2,26 +2,20 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::SandboxLocation;
 use super::*;
-use crate::recorder::Recorder;
-use crate::timed_fs::StopSwitch;
+use crate::testing::Site;
 
 /// Creates a sandbox with the files `tree/a/ours-1` and `tree/ours-2` in a new folder, and passes it to a
 /// check.
 fn with_sandbox(check: impl FnOnce(&Path, &Sandbox, &TimedFs<'_>)) {
-    let folder = tempfile::tempdir().unwrap();
-    let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-    let context = TimedFs::new(&recorder, 0, &stop);
-    let target = "nas".parse().unwrap();
-    let location = SandboxLocation { target_path: folder.path(), target: &target, machine: "m" };
-    let sandbox = Sandbox::open(&location, &context).unwrap();
+    let site = Site::new();
+    let (sandbox, context) = (site.sandbox(), site.context(0));
     sandbox.record_entry("tree", &1, &context).unwrap();
-    let place = folder.path().join(".longhaul-m-nas/tree");
+    let place = site.path().join(".longhaul-m-nas/tree");
     std::fs::create_dir_all(place.join("a")).unwrap();
     std::fs::write(place.join("a/ours-1"), "12345").unwrap();
     std::fs::write(place.join("ours-2"), "123").unwrap();
-    check(folder.path(), &sandbox, &context);
+    check(site.path(), &sandbox, &context);
 }
 
 fn ours(_: &str, path: &Path) -> bool {
@@ -61,13 +55,6 @@ fn all_foreign_files_are_counted_and_some_are_listed() {
         let report = sandbox.clean(CleanMode::Remove, context, &ours).unwrap();
         assert_eq!((report.foreign.len(), report.foreign_count), (MAX_FOREIGN_LISTED, 30));
     });
-}
-
-#[test]
-fn report_of_a_worker_that_counted_no_foreign_files_is_read() {
-    let report = r#"{"folders":[],"foreign":[],"sandbox_removed":true}"#;
-    let expected = CleanReport { sandbox_removed: true, ..CleanReport::default() };
-    assert_eq!(serde_json::from_str::<CleanReport>(report).unwrap(), expected);
 }
 
 #[test]

@@ -25,9 +25,7 @@ use crate::platform::{Access, EntryKind, LISTS_ATTRIBUTES, ListingFields};
 use crate::timed_fs::{Buffer, Folder, ListingBuffer, PhaseSpec, TimedFs};
 use build::TreeFile;
 use longhaul_model::draw::shuffled_indices;
-use longhaul_model::{
-    ColdMethod, DataAge, FOLDER_INDEX, Figure, Scale, Timestamp, Unit, VerifiedData, WaitMetric,
-};
+use longhaul_model::{ColdMethod, DataAge, FOLDER_INDEX, Figure, Scale, Timestamp, Unit, VerifiedData};
 use slices::{stored_slices, tree};
 use tree_walk::{EntryDetail, WalkOptions, attributes_and_finder_info};
 
@@ -56,14 +54,6 @@ fn slice_files(job: &Job<'_>) -> u64 {
 impl Workload for FolderIndex {
     fn name(&self) -> &'static str {
         FOLDER_INDEX.name()
-    }
-
-    fn summary(&self) -> &'static str {
-        FOLDER_INDEX.summary()
-    }
-
-    fn metrics(&self) -> &'static [WaitMetric] {
-        FOLDER_INDEX.metrics()
     }
 
     fn owns(&self, path: &Path) -> bool {

@@ -31,7 +31,6 @@ use kept::KeptGeneration;
 use local_tree::{LocalFile, LocalTree};
 use longhaul_model::{
     ColdMethod, DataAge, Figure, INCREMENTAL_BACKUP, Progress, Scale, Timestamp, Unit, VerifiedData,
-    WaitMetric,
 };
 
 /// The number of files that the verify phase reads back.
@@ -119,14 +118,6 @@ fn split_path(path: &Path) -> Option<(u64, &Path)> {
 impl Workload for IncrementalBackup {
     fn name(&self) -> &'static str {
         INCREMENTAL_BACKUP.name()
-    }
-
-    fn summary(&self) -> &'static str {
-        INCREMENTAL_BACKUP.summary()
-    }
-
-    fn metrics(&self) -> &'static [WaitMetric] {
-        INCREMENTAL_BACKUP.metrics()
     }
 
     fn owns(&self, path: &Path) -> bool {

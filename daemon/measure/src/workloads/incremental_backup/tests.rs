@@ -1,7 +1,6 @@
 use super::copy_engine::FileMatch;
 use super::*;
-use crate::recorder::Recorder;
-use crate::timed_fs::StopSwitch;
+use crate::testing::Site;
 
 const FOLDER: &str = "folder 0000";
 const LETTER: &str = "folder 0000/Dokument 000001 r0.dat";
@@ -10,12 +9,11 @@ const STRAY: &str = "folder 0000/Dokument 000002 r0.dat";
 
 /// Copies a small source and passes the handle, the source and the destination to `check`.
 fn with_copy(check: impl FnOnce(&TimedFs<'_>, &LocalTree, &Folder)) {
-    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (from, site) = (tempfile::tempdir().unwrap(), Site::new());
     std::fs::create_dir(from.path().join(FOLDER)).unwrap();
     std::fs::write(from.path().join(LETTER), "dear").unwrap();
-    let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-    let context = TimedFs::new(&recorder, 0, &stop);
-    let root = context.open_folder_path(to.path()).unwrap();
+    let context = site.context(0);
+    let root = context.open_folder_path(site.path()).unwrap();
     let tree = LocalTree::read(from.path()).unwrap();
     copy_engine::copy(&context, &root, scan(&context, &tree, &root).unwrap().batches()).unwrap();
     check(&context, &tree, &root);

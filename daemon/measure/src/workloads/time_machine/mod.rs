@@ -23,7 +23,7 @@ use crate::timed_fs::PhaseSpec;
 use burst::Burst;
 use image::{ImageManifest, ImageState};
 use kept::KnownBand;
-use longhaul_model::{DataAge, TIME_MACHINE, TIME_MACHINE_THROTTLED, Task, WaitMetric};
+use longhaul_model::{DataAge, TIME_MACHINE, TIME_MACHINE_THROTTLED, Task};
 use speed_test::SpeedTest;
 
 /// The Time Machine workload at one of two I/O policies.
@@ -44,20 +44,12 @@ impl Workload for TimeMachine {
         self.task.name()
     }
 
-    fn summary(&self) -> &'static str {
-        self.task.summary()
-    }
-
     fn folder(&self) -> &'static str {
         image::FOLDER
     }
 
     fn io_policy(&self) -> IoPolicy {
         self.io_policy
-    }
-
-    fn metrics(&self) -> &'static [WaitMetric] {
-        self.task.metrics()
     }
 
     fn owns(&self, path: &Path) -> bool {

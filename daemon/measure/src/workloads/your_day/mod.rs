@@ -26,7 +26,7 @@ use crate::timed_fs::PhaseSpec;
 pub use day::replay_plan;
 
 use day::Day;
-use longhaul_model::{DataAge, Figure, Run, Unit, WaitMetric, YOUR_DAY};
+use longhaul_model::{DataAge, Figure, Run, Unit, YOUR_DAY};
 use replay::Replay;
 use slice::{KeptDay, SliceTree};
 
@@ -100,16 +100,8 @@ impl Workload for YourDay {
         YOUR_DAY.name()
     }
 
-    fn summary(&self) -> &'static str {
-        YOUR_DAY.summary()
-    }
-
     fn is_paced(&self) -> bool {
         YOUR_DAY.is_paced()
-    }
-
-    fn metrics(&self) -> &'static [WaitMetric] {
-        YOUR_DAY.metrics()
     }
 
     fn owns(&self, path: &Path) -> bool {

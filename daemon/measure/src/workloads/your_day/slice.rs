@@ -348,9 +348,7 @@ fn remove(context: &TimedFs<'_>, folder: &Folder, entry: &Entry) -> Result<(), R
 /// Removes a folder, unless something foreign is in it.
 fn remove_folder(context: &TimedFs<'_>, folder: &Folder, name: &CStr) -> Result<(), RunError> {
     match context.remove_folder(folder, name) {
-        Err(RunError::Operation { source, .. }) if source.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
-            Ok(())
-        }
+        Err(error) if error.is_not_empty() => Ok(()),
         other => other,
     }
 }

@@ -7,12 +7,12 @@ const SOURCES: [Source; 6] =
     [Source::Strace, Source::FsUsage, Source::Eslogger, Source::SambaAudit, Source::Synology, Source::Qnap];
 
 const FIXTURES: [&[u8]; 6] = [
-    include_bytes!("fixtures/strace/shell.txt"),
-    include_bytes!("fixtures/fs_usage.txt"),
-    include_bytes!("fixtures/eslogger.jsonl"),
-    include_bytes!("fixtures/samba-full-audit.log"),
-    include_bytes!("fixtures/synology.log"),
-    include_bytes!("fixtures/qnap.csv"),
+    include_bytes!("../fixtures/strace/shell.txt"),
+    include_bytes!("../fixtures/fs_usage.txt"),
+    include_bytes!("../fixtures/eslogger.jsonl"),
+    include_bytes!("../fixtures/samba-full-audit.log"),
+    include_bytes!("../fixtures/synology.log"),
+    include_bytes!("../fixtures/qnap.csv"),
 ];
 
 fn check(source: Source, trace: &[u8]) {

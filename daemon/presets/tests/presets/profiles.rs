@@ -1,8 +1,6 @@
 //! Tests of the engine with small profiles: each phase finds what the one before left, and an edited profile finds no files of
 //! its earlier version.
 
-#![allow(clippy::unwrap_used)]
-
 use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use longhaul_recording::{
 
 /// `strace -f -ttt -T -y -e trace=%file,%desc,%process sh -c ...` (strace 6.1): cat, wc, ls, cp, mv, rm, mkdir, rmdir, ln and
 /// find in /srv/share/photos, which had a photo of 5,000 bytes and, above it, a text of 6.
-const SESSION: &[u8] = include_bytes!("fixtures/strace/shell.txt");
+const SESSION: &[u8] = include_bytes!("../fixtures/strace/shell.txt");
 
 fn imported(trace: &[u8]) -> Recording {
     let mut scrubber = Scrubber::new(b"/srv/share");

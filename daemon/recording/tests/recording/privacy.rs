@@ -1,6 +1,7 @@
 //! Nothing of a name, a content or an error's text gets into a recording.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use longhaul_recording::{Recording, Scrubber, Source, StraceImporter, import, importer};
 
@@ -80,7 +81,12 @@ fn lines(name: &str, number: u64) -> String {
     }
 }
 
-fn hostile_recording(words: &mut HashSet<String>) -> Recording {
+/// The result of [`hostile_recording`], which is expensive.
+static HOSTILE_RECORDING: LazyLock<(HashSet<String>, Recording)> = LazyLock::new(hostile_recording);
+
+/// Returns the letters of the hostile names, and the recording of a trace with these names.
+fn hostile_recording() -> (HashSet<String>, Recording) {
+    let mut words = HashSet::new();
     let mut numbers = Numbers(0x1234_5678_9abc_def1);
     let mut scrubber = Scrubber::new(b"/share");
     let mut importer = StraceImporter::new(None);
@@ -91,7 +97,7 @@ fn hostile_recording(words: &mut HashSet<String>) -> Recording {
         words.insert(word);
     }
     assert!(format!("{scrubber:?}").len() < 100, "the scrubber shows counts only");
-    scrubber.finish(Source::Strace, None)
+    (words, scrubber.finish(Source::Strace, None))
 }
 
 fn shows_any(words: &HashSet<String>, bytes: &[u8]) -> bool {
@@ -101,32 +107,31 @@ fn shows_any(words: &HashSet<String>, bytes: &[u8]) -> bool {
 
 #[test]
 fn no_name_of_a_hundred_thousand_is_kept() {
-    let mut words = HashSet::new();
-    let recording = hostile_recording(&mut words);
+    let (words, recording) = &*HOSTILE_RECORDING;
     assert_eq!(words.len() as u64, NAMES);
     assert!(recording.account.used > NAMES / 2, "{:?}", recording.account);
     let bytes = recording.to_bytes();
-    assert!(!shows_any(&words, &bytes), "in the stored file");
+    assert!(!shows_any(words, &bytes), "in the stored file");
     // The stored columns are compressed; this is all that they hold.
     let read = Recording::from_bytes(&bytes).expect("just written");
-    assert!(!shows_any(&words, format!("{read:?}").as_bytes()), "in what the file holds");
+    assert!(!shows_any(words, format!("{read:?}").as_bytes()), "in what the file holds");
 }
 
 #[test]
 fn errors_show_nothing_of_a_file() {
-    let mut words = HashSet::new();
-    let bytes = hostile_recording(&mut words).to_bytes();
+    let (words, recording) = &*HOSTILE_RECORDING;
+    let bytes = recording.to_bytes();
     for cut in [5, 25, 200, bytes.len() / 2] {
         let error = Recording::from_bytes(&bytes[..cut]).expect_err("it is cut");
-        assert!(!shows_any(&words, format!("{error} {error:?}").as_bytes()));
+        assert!(!shows_any(words, format!("{error} {error:?}").as_bytes()));
     }
 }
 
 #[test]
 fn two_recordings_of_one_trace_are_equal() {
     // Hashes under a random key must not decide the order of anything.
-    let mut words = HashSet::new();
-    assert_eq!(hostile_recording(&mut words).to_bytes(), hostile_recording(&mut words).to_bytes());
+    let (_, again) = hostile_recording();
+    assert_eq!(again.to_bytes(), HOSTILE_RECORDING.1.to_bytes());
 }
 
 /// Returns lines of other traces with a name in each place that shows one.

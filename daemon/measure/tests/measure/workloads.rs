@@ -1,7 +1,5 @@
 //! Tests of workloads in a local folder: what a run leaves behind, and what the next one makes of it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};

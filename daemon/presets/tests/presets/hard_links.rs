@@ -2,8 +2,6 @@
 //! deduplicate files or make snapshots with hard links create such files. The links in the backup must keep their
 //! content, mode, times and extended attributes.
 
-#![allow(clippy::unwrap_used)]
-
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

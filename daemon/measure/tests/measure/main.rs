@@ -1,0 +1,6 @@
+//! Tests of the parsers of Apple's tools and of the workloads, from outside.
+
+#![allow(clippy::unwrap_used)]
+
+mod macos_outputs;
+mod workloads;
