@@ -7,16 +7,11 @@ use longhaul_model::{Stall, TargetName, Timestamp};
 /// Returns a stall of 42 seconds that the probe noticed on a target.
 pub fn stall(target: TargetName, started: Timestamp) -> Stall {
     Stall {
-        target,
-        opened_us: started,
-        started_us: started,
         ended_us: Some(started + Duration::from_secs(42)),
-        is_truncated: false,
-        operation: "getattr".to_owned(),
         calls: 3,
         longest_ns: 42_000_000_000,
         errors: [("ETIMEDOUT".to_owned(), 3)].into(),
         sources: vec!["probe".to_owned()],
-        during: None,
+        ..Stall::new(target, started, "getattr")
     }
 }

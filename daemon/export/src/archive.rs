@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use longhaul_model::{TASKS, all_metrics};
 
-use crate::table::{Column, Kind};
+use crate::table::{Column, Definition, Kind};
 
 /// Name of the file format, stored in the header row.
 pub(crate) const FORMAT_NAME: &str = "longhaul runs";
@@ -20,8 +20,7 @@ macro_rules! fields {
         pub(crate) enum Field { $($variant,)* }
 
         impl Field {
-            pub(crate) const ALL: &'static [(&'static str, Kind, &'static str)] =
-                &[$(($name, Kind::$kind, $about)),*];
+            pub(crate) const ALL: &'static [Definition] = &[$(($name, Kind::$kind, $about)),*];
         }
     };
 }
@@ -61,7 +60,7 @@ pub(crate) static LAYOUT: LazyLock<Layout> = LazyLock::new(Layout::new);
 
 impl Layout {
     fn new() -> Self {
-        let mut columns: Vec<Column> = Field::ALL.iter().map(Column::from_definition).collect();
+        let mut columns = Column::all(Field::ALL);
         for (_, metric) in all_metrics() {
             let name = metric_column(metric.name);
             if columns.iter().all(|column| column.name != name) {

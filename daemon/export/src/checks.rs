@@ -1,15 +1,14 @@
 //! Exports the checks apart from speed: freshness, integrity and fidelity. No table names a path or a file.
 
+use std::time::Duration;
+
 use longhaul_analysis::checks::{IntegrityLine, integrity_ledger};
 use longhaul_model::{DataAge, Finding, FreshnessOutcome, FreshnessSample, TargetFidelity};
 use longhaul_store::Reader;
 
-use crate::table::{Cell, Column, Kind, timestamp_cell};
+use crate::table::{Cell, Column, Definition, Kind, timestamp_cell};
 use crate::write::Output;
 use crate::{Error, Window};
-
-/// Definition of a column: name, kind and description.
-type Definition = (&'static str, Kind, &'static str);
 
 const FRESHNESS_COLUMNS: [Definition; 11] = [
     ("target", Kind::Text, "target through which the change was looked for"),
@@ -36,18 +35,14 @@ const FRESHNESS_COLUMNS: [Definition; 11] = [
 /// [`Error::Write`], [`Error::ParquetDisabled`], [`Error::Store`].
 pub fn freshness(reader: &Reader, window: &Window, output: Output) -> Result<u64, Error> {
     let samples = reader.freshness(window.from.unwrap_or(longhaul_model::Timestamp::MIN))?;
-    output.write(&columns(&FRESHNESS_COLUMNS), |sink| {
+    output.write(&Column::all(&FRESHNESS_COLUMNS), |sink| {
         let mut in_window = samples.iter().filter(|sample| window.contains(sample.at));
         in_window.try_for_each(|sample| sink.row(&freshness_row(sample)))
     })
 }
 
 fn freshness_row(sample: &FreshnessSample) -> [Cell<'_>; FRESHNESS_COLUMNS.len()] {
-    let (outcome, earliest, latest) = match &sample.outcome {
-        FreshnessOutcome::Seen { earliest, latest } => ("seen", Some(*earliest), Some(*latest)),
-        FreshnessOutcome::NotSeen { limit } => ("not-seen", None, Some(*limit)),
-        FreshnessOutcome::Void { .. } => ("void", None, None),
-    };
+    let [outcome, earliest, latest] = outcome_cells(&sample.outcome);
     [
         sample.target.as_str().into(),
         sample.protocol.as_ref().map(|protocol| Cell::text(protocol.to_string())).unwrap_or_default(),
@@ -57,10 +52,20 @@ fn freshness_row(sample: &FreshnessSample) -> [Cell<'_>; FRESHNESS_COLUMNS.len()
         i64::from(sample.shares_client).into(),
         sample.kind.name().into(),
         sample.at.into(),
-        outcome.into(),
-        earliest.map(|time| time.as_secs_f64()).into(),
-        latest.map(|time| time.as_secs_f64()).into(),
+        outcome,
+        earliest,
+        latest,
     ]
+}
+
+/// Returns the cells of `outcome`, `earliest_seconds` and `latest_seconds`.
+pub(crate) fn outcome_cells(outcome: &FreshnessOutcome) -> [Cell<'static>; 3] {
+    let (name, earliest, latest) = match outcome {
+        FreshnessOutcome::Seen { earliest, latest } => ("seen", Some(earliest), Some(latest)),
+        FreshnessOutcome::NotSeen { limit } => ("not-seen", None, Some(limit)),
+        FreshnessOutcome::Void { .. } => ("void", None, None),
+    };
+    [name.into(), earliest.map(Duration::as_secs_f64).into(), latest.map(Duration::as_secs_f64).into()]
 }
 
 const INTEGRITY_COLUMNS: [Definition; 14] = [
@@ -85,13 +90,9 @@ const INTEGRITY_COLUMNS: [Definition; 14] = [
 ];
 
 /// Writes one row for each target and protocol with what was verified since the beginning, and returns their number.
-///
-/// # Errors
-///
-/// As [`freshness`].
 pub fn integrity(reader: &Reader, output: Output) -> Result<u64, Error> {
     let lines = integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?);
-    output.write(&columns(&INTEGRITY_COLUMNS), |sink| {
+    output.write(&Column::all(&INTEGRITY_COLUMNS), |sink| {
         lines.iter().try_for_each(|line| sink.row(&integrity_row(line)))
     })
 }
@@ -131,13 +132,9 @@ const FIDELITY_COLUMNS: [Definition; 8] = [
 ];
 
 /// Writes one row for each property of the last check of each target, if it is in the window, and returns their number.
-///
-/// # Errors
-///
-/// As [`freshness`].
 pub fn fidelity(reader: &Reader, window: &Window, output: Output) -> Result<u64, Error> {
     let checks = reader.fidelity()?;
-    output.write(&columns(&FIDELITY_COLUMNS), |sink| {
+    output.write(&Column::all(&FIDELITY_COLUMNS), |sink| {
         let in_window = checks.iter().filter(|check| window.contains(check.at));
         let mut rows =
             in_window.flat_map(|check| check.findings.iter().map(|found| fidelity_row(check, found)));
@@ -157,8 +154,4 @@ fn fidelity_row<'a>(check: &'a TargetFidelity, finding: &'a Finding) -> [Cell<'a
         detail.into(),
         finding.read_back.name().into(),
     ]
-}
-
-fn columns(definitions: &[Definition]) -> Vec<Column> {
-    definitions.iter().map(Column::from_definition).collect()
 }

@@ -3,11 +3,11 @@
 use longhaul_analysis::summary::anonymize;
 use longhaul_model::{Event, History};
 
-use crate::table::{Cell, Column, Kind, timestamp_cell};
+use crate::table::{Cell, Column, Definition, Kind, timestamp_cell};
 use crate::write::Output;
 use crate::{Error, Window};
 
-const COLUMNS: &[(&str, Kind, &str)] = &[
+const COLUMNS: &[Definition] = &[
     ("number", Kind::Integer, "position in the whole event log, from 1"),
     ("at", Kind::Text, "time of the event, in RFC 3339, UTC"),
     ("at_us", Kind::Integer, "time of the event, in microseconds since 1970 UTC"),
@@ -23,8 +23,7 @@ const COLUMNS: &[(&str, Kind, &str)] = &[
 /// [`Error::Write`], [`Error::ParquetDisabled`].
 pub fn events(history: History, window: &Window, output: Output) -> Result<u64, Error> {
     let events = anonymize(history).events;
-    let columns: Vec<Column> = COLUMNS.iter().map(Column::from_definition).collect();
-    output.write(&columns, |sink| {
+    output.write(&Column::all(COLUMNS), |sink| {
         let mut in_window = events.iter().enumerate().filter(|(_, event)| window.contains(event.at_us));
         in_window.try_for_each(|(index, event)| sink.row(&row(index, event)))
     })

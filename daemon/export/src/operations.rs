@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use longhaul_model::Histogram;
 use longhaul_store::{Reader, StoredOperation};
 
-use crate::table::{Cell, Column, Kind, timestamp_cell};
+use crate::table::{Cell, Column, Definition, Kind, timestamp_cell};
 use crate::write::{Output, Sink};
 use crate::{Error, Window};
 
-const COLUMNS: &[(&str, Kind, &str)] = &[
+const COLUMNS: &[Definition] = &[
     ("run", Kind::Integer, "number of the run"),
     ("round", Kind::Integer, "number of its round"),
     ("epoch", Kind::Integer, "number of its epoch"),
@@ -55,13 +55,12 @@ pub fn operations(reader: &Reader, window: &Window, output: Output) -> Result<u6
     let rounds = rounds.filter(|(_, round)| window.contains(round.started));
     let offsets: BTreeMap<i64, i32> =
         rounds.map(|(number, round)| (number, round.utc_offset_seconds)).collect();
-    let columns: Vec<Column> = COLUMNS.iter().map(Column::from_definition).collect();
     let mut read_error = None;
-    let written = output.write(&columns, |sink| {
+    let written = output.write(&Column::all(COLUMNS), |sink| {
         // Reading and writing fail with different error types inside one callback, so each error is carried out of
         // it separately.
         let mut failed = Ok(());
-        let read = reader.for_each_operation(|stored| match offsets.get(&stored.round) {
+        let read = reader.for_each_operation(1..=i64::MAX, |stored| match offsets.get(&stored.round) {
             Some(offset) => {
                 failed = write_row(sink, &stored, *offset);
                 if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -17,6 +17,9 @@ pub(crate) enum Kind {
     Integers,
 }
 
+/// Definition of a column: name, kind and description.
+pub(crate) type Definition = (&'static str, Kind, &'static str);
+
 /// A column of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
@@ -27,10 +30,14 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Converts an entry of a static list of columns (name, kind, description) to a column.
-    pub(crate) fn from_definition(definition: &(&'static str, Kind, &'static str)) -> Self {
-        let (name, kind, description) = *definition;
-        Self { name: name.into(), kind, description: description.into() }
+    /// Returns the columns with these definitions.
+    pub(crate) fn all(definitions: &[Definition]) -> Vec<Self> {
+        let columns = definitions.iter().map(|(name, kind, description)| Self {
+            name: (*name).into(),
+            kind: *kind,
+            description: (*description).into(),
+        });
+        columns.collect()
     }
 }
 

@@ -27,10 +27,6 @@ pub enum WindowError {
 impl Window {
     /// Returns the window between two texts, each a day in `zone` or an RFC 3339 time with a UTC offset. A day
     /// means its start, 00:00 local time. `None`: unlimited.
-    ///
-    /// # Errors
-    ///
-    /// [`WindowError`].
     pub fn between(from: Option<&str>, to: Option<&str>, zone: &TimeZone) -> Result<Self, WindowError> {
         let read = |text: Option<&str>| text.map(|text| parse_timestamp(text, zone)).transpose();
         let window = Self { from: read(from)?, to: read(to)? };

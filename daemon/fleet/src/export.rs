@@ -245,7 +245,7 @@ impl Operations for StoredOperations<'_> {
         each: &mut dyn FnMut(&StoredOperation) -> std::io::Result<()>,
     ) -> Result<(), longhaul_export::Error> {
         let mut failed = Ok(());
-        self.reader.for_each_operation_of(self.runs.clone(), |stored| {
+        self.reader.for_each_operation(self.runs.clone(), |stored| {
             failed = each(&stored);
             if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

@@ -42,6 +42,16 @@ pub enum ProtocolFamily {
     Other,
 }
 
+impl ProtocolFamily {
+    /// Returns whether data may cross a network.
+    pub const fn is_remote(self) -> bool {
+        match self {
+            Self::Network | Self::Fuse => true,
+            Self::Local | Self::Other => false,
+        }
+    }
+}
+
 impl Protocol {
     /// Returns the family of the protocol, which says whether data crosses a network.
     pub fn family(&self) -> ProtocolFamily {

@@ -10,9 +10,8 @@ use crate::names::stored_names;
 use crate::{Conditions, Operation, Phase, Protocol, Scale, TargetName, Timestamp};
 
 /// Outcome of a run.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Outcome {

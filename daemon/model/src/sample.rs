@@ -21,21 +21,8 @@ pub const SLOW_CALL_NS: u64 = 1_000_000_000;
 pub const SLEPT_NS: u64 = 1_000_000_000;
 
 /// Kind of request that the latency probe sends to a target.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ProbeKind {
@@ -209,20 +196,8 @@ impl CounterSource {
 }
 
 /// Scope of a counter: the traffic that it includes.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CounterScope {
@@ -352,6 +327,27 @@ pub struct Traffic {
     pub round_trips: Option<(u64, u64)>,
     /// Smoothed TCP round-trip time of the fastest connection, in microseconds: the largest value that was read in the period.
     pub tcp_rtt_us: Option<u64>,
+}
+
+impl Traffic {
+    /// Returns traffic without any values.
+    pub fn new(source: CounterSource, scope: CounterScope, seconds: f64) -> Self {
+        Self {
+            source,
+            scope,
+            seconds,
+            user_read: None,
+            user_written: None,
+            longhaul_read: None,
+            longhaul_written: None,
+            requests: None,
+            retransmits: None,
+            errors: None,
+            reconnects: None,
+            round_trips: None,
+            tcp_rtt_us: None,
+        }
+    }
 }
 
 stored_names! { ProbeKind CounterScope }

@@ -28,6 +28,9 @@ pub struct Status {
     pub now_us: Timestamp,
     /// Current state of the service.
     pub state: State,
+    /// True during a pause, also while a round runs that the user started. Missing without a pause.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paused: bool,
     /// Current problems that the user should know, sorted by code.
     pub problems: Vec<Problem>,
     /// Status of each target.
@@ -76,6 +79,7 @@ impl Status {
             started_us: now,
             now_us: now,
             state: State::Waiting,
+            is_paused: false,
             problems: vec![],
             targets: vec![],
             stalls: vec![],

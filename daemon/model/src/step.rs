@@ -22,20 +22,8 @@ const MAX_STEPS: u64 = 400;
 
 /// Resolution of stored samples. The three steps are those of SmokePing: 300 s for 100 days, an hour for 400,
 /// half a day for 1200.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Resolution {
@@ -91,21 +79,8 @@ impl Resolution {
 }
 
 /// Load from longhaul's own rounds at the time of a sample.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum LoadContext {
@@ -285,6 +260,25 @@ pub struct Stall {
     pub during: Option<String>,
 }
 
+impl Stall {
+    /// Returns a stall that continues, without any calls.
+    pub fn new(target: TargetName, started: Timestamp, operation: &str) -> Self {
+        Self {
+            target,
+            opened_us: started,
+            started_us: started,
+            ended_us: None,
+            is_truncated: false,
+            operation: operation.to_owned(),
+            calls: 0,
+            longest_ns: 0,
+            errors: BTreeMap::new(),
+            sources: vec![],
+            during: None,
+        }
+    }
+}
+
 /// Returns the number of seconds within a window that are covered by at least one stall. An ongoing stall counts until the
 /// end of the window.
 pub fn stalled_seconds<'a>(stalls: impl IntoIterator<Item = &'a Stall>, window: Range<Timestamp>) -> f64 {
@@ -353,19 +347,10 @@ mod tests {
     #[test]
     fn merging_steps_keeps_uncounted_values_unknown() {
         let traffic = |read| Traffic {
-            source: CounterSource::Mountstats,
-            scope: CounterScope::Mount,
-            seconds: 10.0,
             user_read: read,
-            user_written: None,
-            longhaul_read: None,
-            longhaul_written: None,
             requests: Some(2),
-            retransmits: None,
-            errors: None,
-            reconnects: None,
             round_trips: Some((2, 900)),
-            tcp_rtt_us: None,
+            ..Traffic::new(CounterSource::Mountstats, CounterScope::Mount, 10.0)
         };
         let mut step = TrafficStep::new(None, Timestamp::UNIX_EPOCH, traffic(Some(50_000)));
         step.merge(&TrafficStep::new(None, Timestamp::UNIX_EPOCH, traffic(Some(90_000))));

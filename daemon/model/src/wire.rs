@@ -41,9 +41,8 @@ pub struct WireTraffic {
 }
 
 /// Origin of a phase's data, judged by the bytes on the wire: cold (server or disk) or warm (client cache).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum ServedFrom {

@@ -68,10 +68,6 @@ impl From<std::io::Error> for Failure {
 
 impl EmailSender {
     /// Reads the password. Connects only when a message is sent.
-    ///
-    /// # Errors
-    ///
-    /// [`SettingsError`].
     pub fn new(settings: &Email) -> Result<Self, SettingsError> {
         let mailbox = |text: &str, key: &str| {
             text.parse::<Mailbox>().map_err(|_| SettingsError::InvalidAddress(key.to_owned()))

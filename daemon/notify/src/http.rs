@@ -44,10 +44,6 @@ pub struct HttpSender {
 
 impl HttpSender {
     /// Reads the secrets of a webhook. Connects only when a message is sent.
-    ///
-    /// # Errors
-    ///
-    /// [`SettingsError`].
     pub fn new(webhook: &Webhook) -> Result<Self, SettingsError> {
         let address = read_url(&webhook.url)?;
         let token = webhook.token.as_ref().map(read_token).transpose()?;

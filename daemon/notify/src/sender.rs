@@ -21,10 +21,6 @@ pub enum Sender {
 
 impl Sender {
     /// Reads the secrets and certificates of a channel. Connects only when a message is sent.
-    ///
-    /// # Errors
-    ///
-    /// [`SettingsError`].
     pub fn new(channel: &ChannelConfig) -> Result<Self, SettingsError> {
         Ok(match &channel.receiver {
             Receiver::Webhook(webhook) => Self::Http(Box::new(HttpSender::new(webhook)?)),

@@ -37,38 +37,22 @@ impl Store {
 impl Bulk<'_> {
     /// Stores the start of a round and returns its number, like
     /// [`Writer::begin_round`](crate::Writer::begin_round).
-    ///
-    /// # Errors
-    ///
-    /// The same errors as the linked method of `Writer`.
     pub fn begin_round(&self, round: &NewRound) -> Result<i64> {
         self.map_fault("store the start of a round", insert::insert_round(&self.transaction, round))
     }
 
     /// Stores the end of a round, like [`Writer::end_round`](crate::Writer::end_round).
-    ///
-    /// # Errors
-    ///
-    /// The same errors as the linked method of `Writer`.
     pub fn end_round(&self, round: i64, end: &RoundEnd) -> Result<()> {
         self.map_fault("store the end of a round", insert::close_round(&self.transaction, round, end))
     }
 
     /// Stores a run and returns its number, like [`Writer::add_run`](crate::Writer::add_run).
-    ///
-    /// # Errors
-    ///
-    /// The same errors as the linked method of `Writer`.
     pub fn add_run(&self, target: &Target, run: &Run) -> Result<i64> {
         self.map_fault("store a run", insert::insert_run(&self.transaction, target, run))
             .map(|inserted| inserted.number)
     }
 
     /// Stores an event and returns its number, like [`Writer::add_event`](crate::Writer::add_event).
-    ///
-    /// # Errors
-    ///
-    /// The same errors as the linked method of `Writer`.
     pub fn add_event(&self, event: &Event) -> Result<i64> {
         self.map_fault("store an event", events::insert_event(&self.transaction, event))
     }

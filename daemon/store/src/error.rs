@@ -189,6 +189,11 @@ impl Error {
     }
 }
 
+/// Returns whether a folder was given in place of a database.
+fn is_folder(path: &Path, operation: &str) -> bool {
+    operation.starts_with("open the database") && path.is_dir()
+}
+
 fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
@@ -196,7 +201,9 @@ fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
 impl Hint for Error {
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NoDatabase { .. } => "run `longhaul try` or `longhaul run` to create one",
+            Self::NoDatabase { .. } => {
+                "`longhaul init` chooses what to compare; `longhaul try` measures at once"
+            }
             Self::Incomplete { .. } => {
                 "copy that file as well, or make copies with `sqlite3 DATABASE \".backup COPY\"`"
             }
@@ -216,6 +223,9 @@ impl Hint for Error {
                 ));
             }
             Self::DiskFull { .. } => "free space on that disk, then try again",
+            Self::PermissionDenied { path, operation, .. } if is_folder(path, operation) => {
+                "give a file, not a folder"
+            }
             Self::PermissionDenied { .. } => {
                 "check that its folder exists and that you can read and write it, or give another `--database PATH`"
             }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use longhaul_model::stored::PlannedRun;
 use longhaul_model::{
     AnalysisSettings, EpochRecord, History, MetricTimes, Outcome, Protocol, RecordedDay, Role, RoundRecord,
     RoundStatus, Run, RunRecord, Scale, TASKS, TargetRecord, Timestamp, WaitMetric, YOUR_DAY,
@@ -59,7 +60,7 @@ pub(crate) fn read(cx: &Connection, earlier: History) -> Result<History, Fault> 
         settings: AnalysisSettings { machine: read_machine_id(cx)?, threshold, ..default },
         targets: targets.into_iter().map(|(_, target)| target).collect(),
         epochs: query_all(cx, EPOCHS_QUERY, [], epoch)?,
-        rounds: query_all(cx, ROUNDS_QUERY, [], round)?,
+        rounds: query_all(cx, ROUNDS_QUERY, [], round)?.into_iter().flatten().collect(),
         runs,
         events: vec![],
         freshness: crate::checks::freshness_by_day(cx, Timestamp::MIN)?,
@@ -96,19 +97,35 @@ fn epoch(row: &Row<'_>) -> Result<EpochRecord, Fault> {
     })
 }
 
-const ROUNDS_QUERY: &str =
-    "SELECT number, started_us, utc_offset_seconds, scale, status, reason FROM round ORDER BY number";
+const ROUNDS_QUERY: &str = "SELECT number, started_us, utc_offset_seconds, scale, status, reason, planned
+    FROM round ORDER BY number";
 
-fn round(row: &Row<'_>) -> Result<RoundRecord, Fault> {
+/// Name of the workload that reads test data back. It has no metric.
+const READ_BACK: &str = "read-back";
+
+/// Converts a row of [`ROUNDS_QUERY`] to a round. `None`: it only reads test data back, so it measures nothing.
+fn round(row: &Row<'_>) -> Result<Option<RoundRecord>, Fault> {
     let row = TableRow::numbered(row, "round")?;
-    Ok(RoundRecord {
+    if only_reads_back(row)? {
+        return Ok(None);
+    }
+    Ok(Some(RoundRecord {
         number: row.number,
         started_us: row.time("started_us")?,
         utc_offset_seconds: row.get("utc_offset_seconds")?,
         scale: row.parsed("scale", Scale::from_name)?,
         status: row.optional_parsed("status", RoundStatus::from_name)?,
         reason: row.get("reason")?,
-    })
+    }))
+}
+
+fn only_reads_back(row: TableRow<'_>) -> Result<bool, Fault> {
+    // To parse the plan of every round would take longer than to read the runs.
+    if !row.text("planned")?.is_some_and(|plan| plan.contains(READ_BACK)) {
+        return Ok(false);
+    }
+    let planned: Vec<PlannedRun> = row.json("planned")?;
+    Ok(planned.iter().all(|run| run.workload == READ_BACK))
 }
 
 /// Query for all runs after one. All its columns are in the covering index `run_history`, so a year of runs is one index

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use longhaul_measure::private_files;
-use longhaul_model::{Mount, ProtocolFamily};
+use longhaul_model::Mount;
 
 use crate::error::{Error, Result};
 
@@ -35,12 +35,11 @@ fn nearest_existing(path: &Path) -> PathBuf {
 }
 
 fn require_local(resolved: &Path, path: &Path, mounts: &[Mount]) -> Result<()> {
-    let Some(mount) = Mount::for_path(mounts, resolved) else { return Ok(()) };
-    match mount.protocol.family() {
-        ProtocolFamily::Local | ProtocolFamily::Other => Ok(()),
-        ProtocolFamily::Network | ProtocolFamily::Fuse => {
+    match Mount::for_path(mounts, resolved) {
+        Some(mount) if mount.protocol.family().is_remote() => {
             Err(Error::NotLocal { path: path.to_owned(), file_system: mount.protocol.to_string() })
         }
+        _ => Ok(()),
     }
 }
 

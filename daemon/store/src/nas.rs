@@ -13,23 +13,13 @@ use crate::writer::Writer;
 impl Writer {
     /// Stores the use of the NAS during a stored run, or the reason why it is unknown. Of the disks, the busiest one is
     /// kept.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn add_nas_use(&self, found: RunNasUse) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("store the use of the NAS", |cx| insert(cx, &found))
-        })
+        self.transact("store the use of the NAS", move |cx| insert(cx, &found))
     }
 }
 
 impl Reader {
     /// Returns the use of the NAS during the runs with these numbers, in their order. Runs without any are left out.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn nas_use(&self, runs: RangeInclusive<i64>) -> Result<Vec<RunNasUse>> {
         let query = "SELECT * FROM nas_use WHERE run BETWEEN ?1 AND ?2 ORDER BY run";
         self.in_snapshot("read the use of the NAS", |cx| {
@@ -38,15 +28,10 @@ impl Reader {
     }
 
     /// Returns the use of the NAS during the runs of these phases, which are in the order of their runs.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn nas_use_of(&self, phases: &[PhaseTimes]) -> Result<Vec<RunNasUse>> {
-        match phases {
-            [] => Ok(vec![]),
-            [first, .., last] => self.nas_use(first.run..=last.run),
-            [only] => self.nas_use(only.run..=only.run),
+        match (phases.first(), phases.last()) {
+            (Some(first), Some(last)) => self.nas_use(first.run..=last.run),
+            _ => Ok(vec![]),
         }
     }
 }

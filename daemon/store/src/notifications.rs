@@ -94,10 +94,6 @@ pub struct ChannelCounts {
 
 impl Reader {
     /// Returns the notifications that wait to be sent to a channel, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn pending_notifications(&self, channel: &str) -> Result<Vec<QueuedNotification>> {
         let query = "SELECT notification.* FROM notification_delivery
             JOIN notification ON notification.number = notification_delivery.notification
@@ -106,19 +102,11 @@ impl Reader {
     }
 
     /// Returns the number of notifications of a channel by status.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn notification_counts(&self, channel: &str) -> Result<ChannelCounts> {
         self.in_snapshot("count the notifications", |cx| counts(cx, channel))
     }
 
     /// Returns the times of the messages that were sent to a channel at `since` or later, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn notification_times(&self, channel: &str, since: Timestamp) -> Result<Vec<Timestamp>> {
         let query = "SELECT DISTINCT at_us FROM notification_delivery
             WHERE channel = ?1 AND status IN ('sent', 'unanswered') AND at_us >= ?2 ORDER BY at_us";
@@ -128,10 +116,6 @@ impl Reader {
     }
 
     /// Returns the state of the notifications sent so far.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn notification_state(&self) -> Result<BTreeMap<String, String>> {
         let query = "SELECT key, value FROM notification_state";
         self.in_snapshot("read the state of notifications", |cx| {
@@ -142,24 +126,14 @@ impl Reader {
 
 impl Writer {
     /// Queues notifications and stores the changes of state, in one transaction.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn queue_notifications(&self, batch: NotificationBatch) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("queue notifications", |cx| {
-                batch.notifications.iter().try_for_each(|new| insert(cx, new))?;
-                batch.state.iter().try_for_each(|change| apply(cx, change))
-            })
+        self.transact("queue notifications", move |cx| {
+            batch.notifications.iter().try_for_each(|new| insert(cx, new))?;
+            batch.state.iter().try_for_each(|change| apply(cx, change))
         })
     }
 
     /// Sets the status of notifications on a channel.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn set_notification_status(
         &self,
         channel: &str,
@@ -170,45 +144,30 @@ impl Writer {
         let channel = channel.to_owned();
         let update = "UPDATE notification_delivery SET status = ?3, at_us = ?4
             WHERE channel = ?1 AND notification = ?2 AND status IN ('pending', 'sending')";
-        self.run_on_thread(move |store| {
-            store.in_transaction("store the delivery of notifications", |cx| {
-                let mut statement = cx.prepare_cached(update)?;
-                for number in numbers {
-                    statement.execute(params![channel, number, status.name(), at.as_us()])?;
-                }
-                Ok(())
-            })
+        self.transact("store the delivery of notifications", move |cx| {
+            let mut statement = cx.prepare_cached(update)?;
+            for number in numbers {
+                statement.execute(params![channel, number, status.name(), at.as_us()])?;
+            }
+            Ok(())
         })
     }
 
     /// Ends attempts that an earlier service left unfinished: they may have arrived, so they are not repeated.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn close_unfinished_notifications(&self) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("close notifications", |cx| {
-                let update =
-                    "UPDATE notification_delivery SET status = 'unanswered' WHERE status = 'sending'";
-                Ok(cx.execute(update, []).map(drop)?)
-            })
+        self.transact("close notifications", |cx| {
+            let update = "UPDATE notification_delivery SET status = 'unanswered' WHERE status = 'sending'";
+            Ok(cx.execute(update, []).map(drop)?)
         })
     }
 
     /// Gives up notifications that were made before `before` and still wait.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn expire_notifications(&self, before: Timestamp, at: Timestamp) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("expire notifications", |cx| {
-                let update =
-                    "UPDATE notification_delivery SET status = 'expired', at_us = ?2 WHERE status = 'pending'
-                    AND notification IN (SELECT number FROM notification WHERE at_us < ?1)";
-                Ok(cx.execute(update, [before.as_us(), at.as_us()]).map(drop)?)
-            })
+        self.transact("expire notifications", move |cx| {
+            let update =
+                "UPDATE notification_delivery SET status = 'expired', at_us = ?2 WHERE status = 'pending'
+                AND notification IN (SELECT number FROM notification WHERE at_us < ?1)";
+            Ok(cx.execute(update, [before.as_us(), at.as_us()]).map(drop)?)
         })
     }
 }

@@ -155,29 +155,17 @@ impl Reader {
     }
 
     /// Returns the number of items of a signal by delivery status, and its latest delivery and rejection.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::pending_items`].
     pub fn outbox_status(&self, signal: Signal) -> Result<OutboxStatus> {
         self.in_snapshot("read the outbox", |cx| read_outbox_status(cx, signal))
     }
 
     /// Returns the round with this number. `None`: there is no such round, or it was skipped or is still
     /// running.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn finished_round(&self, number: i64) -> Result<Option<FinishedRound>> {
         self.in_snapshot("read a round", |cx| finished_round(cx, number))
     }
 
     /// Returns the samples of the five-minute step that starts at `at`. `None`: the step has no samples.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn sampled_step(&self, at: Timestamp) -> Result<Option<SampledStep>> {
         let until = at + Resolution::FiveMinutes.length();
         let filter =
@@ -198,10 +186,6 @@ impl Reader {
     }
 
     /// Returns the items of a signal that started at or after `from` and before `to`, oldest first, regardless of their delivery status.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::pending_items`].
     pub fn items_between(&self, signal: Signal, from: Timestamp, to: Timestamp) -> Result<Vec<i64>> {
         let query = format!(
             "SELECT item FROM ({}) WHERE began_us >= ?1 AND began_us < ?2 ORDER BY item",
@@ -215,10 +199,6 @@ impl Reader {
 
 impl Writer {
     /// Stores the delivery status of items. An item that already has a status keeps it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn record_delivery(
         &self,
         signal: Signal,
@@ -228,37 +208,29 @@ impl Writer {
     ) -> Result<()> {
         let insert =
             "INSERT OR IGNORE INTO outbox (signal, item, status, at_us, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.run_on_thread(move |store| {
-            store.in_transaction("store the delivery status", |cx| {
-                let reason = match &status {
-                    DeliveryStatus::Rejected(reason) => Some(reason),
-                    DeliveryStatus::Sent | DeliveryStatus::Expired => None,
-                };
-                let mut statement = cx.prepare_cached(insert)?;
-                for item in items {
-                    statement.execute(params![signal.name(), item, status.name(), at.as_us(), reason])?;
-                }
-                Ok(())
-            })
+        self.transact("store the delivery status", move |cx| {
+            let reason = match &status {
+                DeliveryStatus::Rejected(reason) => Some(reason),
+                DeliveryStatus::Sent | DeliveryStatus::Expired => None,
+            };
+            let mut statement = cx.prepare_cached(insert)?;
+            for item in items {
+                statement.execute(params![signal.name(), item, status.name(), at.as_us(), reason])?;
+            }
+            Ok(())
         })
     }
 
     /// Marks pending items that ended before `before` as expired and returns
     /// their number.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn expire(&self, signal: Signal, before: Timestamp, at: Timestamp) -> Result<u64> {
         let insert = format!(
             "INSERT OR IGNORE INTO outbox (signal, item, status, at_us)
             SELECT ?1, item, 'expired', ?3 {} AND ended_us < ?2",
             pending_query(signal)
         );
-        self.run_on_thread(move |store| {
-            store.in_transaction("expire old items", |cx| {
-                Ok(cx.execute(&insert, params![signal.name(), before.as_us(), at.as_us()])? as u64)
-            })
+        self.transact("expire old items", move |cx| {
+            Ok(cx.execute(&insert, params![signal.name(), before.as_us(), at.as_us()])? as u64)
         })
     }
 }

@@ -37,10 +37,6 @@ pub struct SampleFilter {
 
 impl Reader {
     /// Returns the latencies measured by the latency probe, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn probe_steps(&self, filter: &SampleFilter) -> Result<Vec<ProbeStep>> {
         // Rows of a target are stored in key order, and the kind is part of the key and precedes the histogram
         // in a row. Rows of other kinds are therefore skipped without reading their histograms, and no extra
@@ -62,10 +58,6 @@ impl Reader {
     }
 
     /// Returns the traffic of each counter source, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn traffic_steps(&self, filter: &SampleFilter) -> Result<Vec<TrafficStep>> {
         let query = format!(
             "SELECT traffic.*, subject.name AS target_name
@@ -78,10 +70,6 @@ impl Reader {
     }
 
     /// Returns the machine samples (CPU, memory, load average, radio signal), oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn machine_steps(&self, filter: &SampleFilter) -> Result<Vec<MachineStep>> {
         let query = "SELECT * FROM machine WHERE step = ?1 AND at_us >= ?2 AND at_us < ?3 ORDER BY at_us";
         let values = (filter.step.name(), filter.step.start(filter.since).as_us(), filter.until.as_us());
@@ -89,10 +77,6 @@ impl Reader {
     }
 
     /// Returns the stalls that are still open or ended at or after `since`, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn stalls(&self, since: Timestamp) -> Result<Vec<Stall>> {
         let query =
             "SELECT * FROM stall WHERE ended_us IS NULL OR ended_us >= ?1 ORDER BY started_us, target";
@@ -101,17 +85,13 @@ impl Reader {
 
     /// Returns what is stored about stalls and slow calls: all stalls of a window, and what can explain them in its last
     /// days, for as long as single calls are kept.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn stall_records(&self, since: Timestamp, until: Timestamp) -> Result<StallRecords> {
         let recent = since.max(until - CALL_RETENTION_DAYS * DAY);
         let filter =
             SampleFilter { target: None, kind: None, step: Resolution::FiveMinutes, since: recent, until };
         Ok(StallRecords {
             stalls: self.stalls(since)?,
-            calls: self.all_calls(recent)?.into_iter().filter(|phase| phase.began < until).collect(),
+            calls: self.calls(None, recent)?.into_iter().filter(|phase| phase.began < until).collect(),
             probes: self.probe_steps(&filter)?,
             traffic: self.traffic_steps(&filter)?,
             events: self.events(Some(since))?.into_iter().map(|stored| stored.event).collect(),
@@ -120,10 +100,6 @@ impl Reader {
 
     /// Returns the facts last stored about a target, or about the machine if `subject` is empty. `None`:
     /// nothing is stored.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn environment_facts(&self, subject: &str) -> Result<Option<BTreeMap<String, String>>> {
         self.in_snapshot("read the environment facts", |cx| {
             let query = "SELECT facts FROM snapshot WHERE subject = ?1";

@@ -19,7 +19,8 @@ use longhaul_model::stored::{
     StoredRun, StoredTarget,
 };
 
-/// A read-only connection to the database.
+/// A read-only connection to the database. Its methods fail with [`Error::InvalidValue`] if a row holds a value unknown to this
+/// version, and with [`Error::Damaged`] if the file is damaged.
 #[derive(Debug)]
 pub struct Reader {
     connection: Connection,
@@ -81,10 +82,6 @@ impl Reader {
     }
 
     /// Returns the number of runs that match `filter`, regardless of its limit.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn run_count(&self, filter: &RunFilter) -> Result<u64> {
         let query = format!(
             "SELECT count(*) AS runs FROM run JOIN target ON target.number = run.target WHERE {}",
@@ -97,10 +94,6 @@ impl Reader {
     }
 
     /// Returns the run with this number. `None`: there is no such run.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn run(&self, number: i64) -> Result<Option<StoredRun>> {
         let query = format!("{} WHERE run.number = ?1", runs::RUNS_QUERY);
         self.in_snapshot("read a run", |cx| {
@@ -109,10 +102,6 @@ impl Reader {
     }
 
     /// Returns the start of the first run. `None`: there is no run yet.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn first_run_started(&self) -> Result<Option<Timestamp>> {
         let query = "SELECT started_us FROM run ORDER BY number LIMIT 1";
         self.in_snapshot("read the start of the first run", |cx| {
@@ -121,10 +110,6 @@ impl Reader {
     }
 
     /// Returns all targets in the order in which they were added.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn targets(&self) -> Result<Vec<StoredTarget>> {
         let query = "SELECT *, (SELECT count(*) FROM run WHERE run.target = target.number) AS runs
             FROM target ORDER BY number";
@@ -132,10 +117,6 @@ impl Reader {
     }
 
     /// Returns all epochs, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn epochs(&self) -> Result<Vec<StoredEpoch>> {
         let query = "SELECT epoch.*, target.name AS target_name FROM epoch
             JOIN target ON target.number = epoch.target ORDER BY epoch.number";
@@ -143,20 +124,12 @@ impl Reader {
     }
 
     /// Returns all rounds in the order in which they were started or skipped.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn rounds(&self) -> Result<Vec<StoredRound>> {
         let query = "SELECT * FROM round ORDER BY number";
         self.in_snapshot("read the rounds", |cx| query_all(cx, query, [], stored_round))
     }
 
     /// Returns the events at or after `since`, oldest first. `None`: all events.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn events(&self, since: Option<Timestamp>) -> Result<Vec<StoredEvent>> {
         let since = since.unwrap_or(Timestamp::MIN);
         self.in_snapshot("read the events", |cx| events::events_since(cx, since))
@@ -165,20 +138,12 @@ impl Reader {
     /// Returns the history: all targets, epochs, rounds, runs and events with the columns that verdicts are
     /// computed from. Of its analysis settings, only the machine id and the threshold are stored in the
     /// database; the others have their default values.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn history(&self) -> Result<History> {
         self.history_since(History::default())
     }
 
     /// Like [`Reader::history`], but takes the runs of `earlier`, a history that was read from the same file before,
     /// instead of reading them again: with a year of runs it saves most of the time.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn history_since(&self, earlier: History) -> Result<History> {
         self.in_snapshot("read the history", |cx| {
             let events = events::events_since(cx, Timestamp::MIN)?;
@@ -189,31 +154,14 @@ impl Reader {
 
     /// Returns a string that stays the same until the result of [`Reader::history`] changes. Storing samples,
     /// for example, does not change it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn history_version(&self) -> Result<String> {
         self.in_snapshot("check whether the history has changed", history::version)
     }
 
-    /// Calls `visitor` for every operation of every run, in the order of run numbers, until it returns
+    /// Calls `visitor` for every operation of the runs with these numbers, in their order, until it returns
     /// [`ControlFlow::Break`]. Operations are read one at a time because all of them together may not fit in
     /// memory.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
-    pub fn for_each_operation(&self, visitor: impl FnMut(StoredOperation) -> ControlFlow<()>) -> Result<()> {
-        self.for_each_operation_of(1..=i64::MAX, visitor)
-    }
-
-    /// Like [`Self::for_each_operation`], but only for the runs with these numbers.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
-    pub fn for_each_operation_of(
+    pub fn for_each_operation(
         &self,
         runs: RangeInclusive<i64>,
         visitor: impl FnMut(StoredOperation) -> ControlFlow<()>,
@@ -221,32 +169,15 @@ impl Reader {
         self.in_snapshot("read the operations", |cx| operations::for_each(cx, runs, visitor))
     }
 
-    /// Returns the individually stored calls, phase by phase, of all runs of `workload` that started at
-    /// `since` or later. Calls are deleted after
-    /// [`CALL_RETENTION_DAYS`](crate::CALL_RETENTION_DAYS).
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
-    pub fn calls(&self, workload: &str, since: Timestamp) -> Result<Vec<StoredCalls>> {
-        self.in_snapshot("read single calls", |cx| calls::calls(cx, Some(workload), since))
-    }
-
     /// Returns the individually stored calls, phase by phase, of all runs that started at `since` or later.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
-    pub fn all_calls(&self, since: Timestamp) -> Result<Vec<StoredCalls>> {
-        self.in_snapshot("read single calls", |cx| calls::calls(cx, None, since))
+    /// `workload`: only of this one. Calls are deleted after
+    /// [`CALL_RETENTION_DAYS`](crate::CALL_RETENTION_DAYS).
+    pub fn calls(&self, workload: Option<&str>, since: Timestamp) -> Result<Vec<StoredCalls>> {
+        self.in_snapshot("read single calls", |cx| calls::calls(cx, workload, since))
     }
 
     /// Returns the warm phases of each target's newest epoch for which the traffic on the wire was counted.
     /// They show whether a client serves repeated reads from its cache.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn rereads(&self) -> Result<Vec<Reread>> {
         self.in_snapshot("read repeated reads", wire::rereads)
     }

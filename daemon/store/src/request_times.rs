@@ -30,10 +30,6 @@ const COLUMNS: [&str; 14] = [
 
 impl Reader {
     /// Returns the phases of the complete runs of the last `rounds` started rounds that have metrics, in the order of the runs.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn phase_times(&self, rounds: u32) -> Result<Vec<PhaseTimes>> {
         self.in_snapshot("read the times of requests", |cx| {
             query_all(cx, &phase_times_query(), [rounds], phase_times)

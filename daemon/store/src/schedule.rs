@@ -19,10 +19,6 @@ pub const PREPARATION_EVENT: &str = "prepared";
 
 impl Reader {
     /// Returns the rounds without an end.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn open_rounds(&self) -> Result<Vec<StoredRound>> {
         let query = "SELECT * FROM round WHERE status IS NULL ORDER BY number";
         self.in_snapshot("read the open rounds", |cx| query_all(cx, query, [], stored_round))
@@ -30,10 +26,6 @@ impl Reader {
 
     /// Returns the number of void rounds with this reason that started at `since` or later. `reason` is the part of
     /// the stored reason before the colon.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn void_rounds_since(&self, since: Timestamp, reason: &str) -> Result<u64> {
         let query = "SELECT count(*) FROM round WHERE started_us >= ?1 AND status = 'void' AND reason LIKE ?2 || ':%'";
         self.in_snapshot("count the void rounds", |cx| {
@@ -43,10 +35,6 @@ impl Reader {
     }
 
     /// Returns the latest event of one of these two kinds. `None`: there is no such event.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn last_event(&self, kinds: [&str; 2]) -> Result<Option<StoredEvent>> {
         let query = "SELECT * FROM event WHERE kind IN (?1, ?2) ORDER BY number DESC LIMIT 1";
         self.in_snapshot("read the last event", |cx| Ok(query_all(cx, query, kinds, stored_event)?.pop()))
@@ -54,20 +42,12 @@ impl Reader {
 
     /// Returns the latest round, scheduled or started by a user, including skipped rounds. `None`: there is no
     /// round.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn last_round(&self) -> Result<Option<StoredRound>> {
         let query = "SELECT * FROM round ORDER BY number DESC LIMIT 1";
         self.in_snapshot("read the last round", |cx| Ok(query_all(cx, query, [], stored_round)?.pop()))
     }
 
     /// Returns the latest scheduled round, including skipped rounds. `None`: there is no scheduled round.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn last_scheduled(&self) -> Result<Option<StoredRound>> {
         let query = "SELECT * FROM round WHERE scheduled_us IS NOT NULL ORDER BY number DESC LIMIT 1";
         self.in_snapshot("read the last scheduled round", |cx| {
@@ -76,10 +56,6 @@ impl Reader {
     }
 
     /// Returns the latest scheduled round that was started, so that the machine was looked at before it. `None`: there is none.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn last_started(&self) -> Result<Option<StoredRound>> {
         let query = "SELECT * FROM round WHERE scheduled_us IS NOT NULL AND before IS NOT NULL ORDER BY number DESC LIMIT 1";
         self.in_snapshot(
@@ -89,10 +65,6 @@ impl Reader {
     }
 
     /// Returns the number of scheduled rounds after a time that were skipped for a reason with this code.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn count_skipped(&self, after: Timestamp, code: &str) -> Result<u32> {
         let query = "SELECT count(*) FROM round
             WHERE scheduled_us IS NOT NULL AND started_us > ?1 AND status = 'skipped' AND reason LIKE ?2 || ':%'";
@@ -115,10 +87,6 @@ impl Reader {
     }
 
     /// Returns the number of scheduled rounds by status.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn round_counts(&self) -> Result<RoundCounts> {
         let query = "SELECT 0 AS number, status, count(*) AS rounds FROM round
             WHERE scheduled_us IS NOT NULL GROUP BY status";
@@ -178,10 +146,6 @@ impl Reader {
 
     /// Returns the bytes read and written on each target at `since` or later,
     /// including the bytes written to create corpora.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn bytes_since(&self, since: Timestamp) -> Result<BTreeMap<TargetName, u64>> {
         let query = "SELECT name, sum(bytes) AS bytes FROM (
                 SELECT target.name AS name, phase.bytes_read + phase.bytes_written AS bytes
@@ -200,10 +164,6 @@ impl Reader {
 
     /// Returns, for each target, the largest number of bytes that one round read and wrote there, among runs
     /// that started at `since` or later.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn max_round_bytes_since(&self, since: Timestamp) -> Result<BTreeMap<TargetName, u64>> {
         let query = "SELECT name, max(bytes) AS bytes FROM (
                 SELECT target.name AS name, sum(phase.bytes_read + phase.bytes_written) AS bytes
@@ -217,10 +177,6 @@ impl Reader {
 
     /// Returns the free space on each target as recorded by its latest run. A target is missing if its latest
     /// run did not record the free space.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn free_space(&self) -> Result<BTreeMap<TargetName, FreeSpace>> {
         let query = "SELECT target.name AS name, json_extract(conditions, '$.free_bytes') AS free,
                 json_extract(conditions, '$.total_bytes') AS total, started_us

@@ -66,10 +66,6 @@ impl Store {
 
     /// Replaces the machine id. A new database for a known machine takes over the old id, so that existing
     /// sandboxes on the targets, which contain the id in their names, are found again.
-    ///
-    /// # Errors
-    ///
-    /// The same errors as [`Writer::begin_round`](crate::Writer::begin_round).
     pub fn set_machine_id(&mut self, machine_id: &str) -> Result<()> {
         let update = "UPDATE meta SET value = ?1 WHERE key = 'machine_id'";
         let adopted = self.connection.execute(update, [machine_id]);

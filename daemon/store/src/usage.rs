@@ -28,10 +28,6 @@ pub struct TaskRequests {
 
 impl Reader {
     /// Returns the usage of all targets by UTC day, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn usage_by_day(&self, window: Range<Timestamp>) -> Result<Vec<UsageStep>> {
         // Added up in SQL: a day has 24 rows of each target, and every summary reads eight weeks.
         let sums: Vec<String> = counts().map(|name| format!("sum({name}) AS {name}")).collect();
@@ -49,10 +45,6 @@ impl Reader {
     }
 
     /// Returns the requests that the newest runs of longhaul's own tasks caused.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn task_requests(&self) -> Result<TaskRequests> {
         self.in_snapshot("read the requests of tasks", |cx| {
             Ok(TaskRequests { listings: listings(cx)?, photos: photos(cx)? })

@@ -58,9 +58,7 @@ impl Writer {
     ///
     /// [`Error::Locked`] and [`Error::DiskFull`] may be retried; all other errors are permanent.
     pub fn begin_round(&self, round: NewRound) -> Result<i64> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("store the start of a round", |cx| insert::insert_round(cx, &round))
-        })
+        self.transact("store the start of a round", move |cx| insert::insert_round(cx, &round))
     }
 
     /// Stores the end of a round.
@@ -69,53 +67,29 @@ impl Writer {
     ///
     /// As [`Writer::begin_round`]; [`Error::NoSuchRound`] if there is no such round or it has already ended.
     pub fn end_round(&self, round: i64, end: RoundEnd) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("store the end of a round", |cx| insert::close_round(cx, round, &end))
-        })
+        self.transact("store the end of a round", move |cx| insert::close_round(cx, round, &end))
     }
 
     /// Stores the time that the checks after the runs of a round took.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn add_check_time(&self, round: i64, time: Duration) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("store the time of checks", |cx| insert::check_time(cx, round, time))
-        })
+        self.transact("store the time of checks", move |cx| insert::check_time(cx, round, time))
     }
 
     /// Stores skipped rounds, each with its reason, in one transaction. The start time of each is the time at
     /// which the reason was known.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn add_skipped(&self, skipped: Vec<(NewRound, String)>) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("store skipped rounds", |cx| {
-                skipped.iter().try_for_each(|(round, reason)| insert::skipped_round(cx, round, reason))
-            })
+        self.transact("store skipped rounds", move |cx| {
+            skipped.iter().try_for_each(|(round, reason)| insert::skipped_round(cx, round, reason))
         })
     }
 
     /// Stores an event and returns its number.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn add_event(&self, event: Event) -> Result<i64> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("store an event", |cx| events::insert_event(cx, &event))
-        })
+        self.transact("store an event", move |cx| events::insert_event(cx, &event))
     }
 
     /// Merges samples into the stored ones, deletes expired samples, and releases some of the free pages to the
     /// file system if that is possible.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn add_samples(&self, new: Samples) -> Result<()> {
         self.run_on_thread(move |store| {
             store.in_transaction("store samples", |cx| samples::add(cx, &new))?;
@@ -127,21 +101,11 @@ impl Writer {
     }
 
     /// Closes all stalls without an end. The service calls this when it starts and when it stops.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn close_stalls(&self, now: Timestamp) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("close stalls", |cx| samples::close_stalls(cx, now))
-        })
+        self.transact("close stalls", move |cx| samples::close_stalls(cx, now))
     }
 
     /// Stores the current facts about a target, or about the machine if `subject` is empty.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn save_environment_facts(
         &self,
         subject: &str,
@@ -149,37 +113,23 @@ impl Writer {
         now: Timestamp,
     ) -> Result<()> {
         let (subject, facts) = (subject.to_owned(), serde_json::json!(facts).to_string());
-        self.run_on_thread(move |store| {
+        self.transact("store the environment facts", move |cx| {
             let replace = "INSERT OR REPLACE INTO snapshot (subject, observed_us, facts) VALUES (?1, ?2, ?3)";
-            let stored = store.connection.execute(replace, (subject, now.as_us(), facts));
-            stored
-                .map(drop)
-                .map_err(|error| Fault::from(error).into_error("store the environment facts", &store.path))
+            Ok(cx.execute(replace, (subject, now.as_us(), facts)).map(drop)?)
         })
     }
 
     /// Fixes the threshold (the ratio from which a difference matters) unless it is already fixed. It cannot be
     /// changed later, so that it is not chosen to suit the results.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn set_threshold_once(&self, ratio: f64) -> Result<()> {
-        self.run_on_thread(move |store| {
+        self.transact("store the threshold", move |cx| {
             let insert = "INSERT OR IGNORE INTO meta (key, value) VALUES ('threshold', CAST(?1 AS TEXT))";
-            let stored = store.connection.execute(insert, [ratio]);
-            stored
-                .map(drop)
-                .map_err(|error| Fault::from(error).into_error("store the threshold", &store.path))
+            Ok(cx.execute(insert, [ratio]).map(drop)?)
         })
     }
 
     /// Copies the database to another file, which must not exist. This works even if the database file was
     /// deleted, because the writer still has it open.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn copy_to(&self, path: &Path) -> Result<()> {
         let (to, path) = (path_value(path), path.to_owned());
         self.run_on_thread(move |store| {
@@ -188,6 +138,15 @@ impl Writer {
             let copied = store.connection.execute("VACUUM INTO ?1", [to]);
             copied.map(drop).map_err(|error| Fault::from(error).into_error("copy the database", &store.path))
         })
+    }
+
+    /// Runs `work` in a transaction on the writer thread and waits for its result.
+    pub(crate) fn transact<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T> {
+        self.run_on_thread(move |store| store.in_transaction(operation, work))
     }
 
     /// Runs `work` on the writer thread and waits for its result.

@@ -72,10 +72,6 @@ impl BatchBuilder {
 
     /// Builds a message from as many of the first `items` as fit. `None`: `items` is empty, or none of them
     /// exists in the database any more.
-    ///
-    /// # Errors
-    ///
-    /// The errors of reading the database.
     pub fn build(&self, reader: &Reader, items: &[i64]) -> longhaul_store::Result<Option<Batch>> {
         let mut next = self.clone();
         let mut batch = Content::empty(self.signal);

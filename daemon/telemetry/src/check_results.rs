@@ -22,10 +22,6 @@ pub struct CheckResults {
 
 impl CheckResults {
     /// Reads the results.
-    ///
-    /// # Errors
-    ///
-    /// The errors of reading the database.
     pub fn read(reader: &Reader, now: Timestamp) -> longhaul_store::Result<Self> {
         Ok(Self {
             freshness: reader.freshness_days(now - FRESHNESS_DAYS * DAY)?,

@@ -104,10 +104,6 @@ impl EnvironmentVariables {
     }
 
     /// Returns the headers for a signal. `None`: not set.
-    ///
-    /// # Errors
-    ///
-    /// [`VariableError`] if the value is invalid.
     pub fn headers(&self, signal: &str) -> Result<Option<Headers>, VariableError> {
         let Some(Variable { name, value }) = self.otlp_variable(signal, "HEADERS") else { return Ok(None) };
         let wrong = |error: HeadersError| VariableError { name, why: format!("is invalid: {error}") };
@@ -115,29 +111,17 @@ impl EnvironmentVariables {
     }
 
     /// Returns the protocol for a signal. `None`: not set.
-    ///
-    /// # Errors
-    ///
-    /// [`VariableError`] if the value is invalid.
     pub fn protocol(&self, signal: &str) -> Result<Option<OtlpProtocol>, VariableError> {
         parse_choice(self.otlp_variable(signal, "PROTOCOL"), OtlpProtocol::NAMES)
     }
 
     /// Returns the compression of request bodies for a signal. `None`: not set.
-    ///
-    /// # Errors
-    ///
-    /// [`VariableError`] if the value is invalid.
     pub fn compression(&self, signal: &str) -> Result<Option<Compression>, VariableError> {
         let words = [("gzip", Compression::Gzip), ("none", Compression::None)];
         parse_choice(self.otlp_variable(signal, "COMPRESSION"), &words)
     }
 
     /// Returns the timeout of a request for a signal. `None`: not set.
-    ///
-    /// # Errors
-    ///
-    /// [`VariableError`] if the value is invalid.
     pub fn timeout(&self, signal: &str) -> Result<Option<Duration>, VariableError> {
         parse_milliseconds(self.otlp_variable(signal, "TIMEOUT"))
     }
@@ -149,19 +133,11 @@ impl EnvironmentVariables {
     }
 
     /// Returns the interval at which the current state is sent. `None`: not set.
-    ///
-    /// # Errors
-    ///
-    /// [`VariableError`] if the value is invalid.
     pub fn interval(&self) -> Result<Option<Duration>, VariableError> {
         parse_milliseconds(self.non_empty("OTEL_METRIC_EXPORT_INTERVAL"))
     }
 
     /// Returns the temporality of counts and histograms. `None`: not set.
-    ///
-    /// # Errors
-    ///
-    /// [`VariableError`] if the value is invalid.
     pub fn temporality(&self) -> Result<Option<Temporality>, VariableError> {
         // "lowmemory" means delta for instruments that the program increments itself, and all longhaul counters
         // are of this kind.

@@ -21,10 +21,6 @@ pub enum Item {
 impl Item {
     /// Reads an item of a signal: a round by its number, or a step by its start in microseconds since 1970 UTC.
     /// `None`: the item does not exist.
-    ///
-    /// # Errors
-    ///
-    /// The errors of reading the database.
     pub fn read(reader: &Reader, signal: Signal, number: i64) -> longhaul_store::Result<Option<Self>> {
         Ok(match signal {
             Signal::Traces | Signal::Metrics => reader.finished_round(number)?.map(Box::new).map(Self::Round),

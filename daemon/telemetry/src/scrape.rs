@@ -38,10 +38,6 @@ impl ScrapeTotals {
     }
 
     /// Updates the totals and returns them with the current state as OpenMetrics text.
-    ///
-    /// # Errors
-    ///
-    /// The errors of reading the database.
     pub fn text(&self, now: &CurrentState) -> longhaul_store::Result<String> {
         let reader = Reader::open(&self.database)?;
         let mut state = self.state.lock();

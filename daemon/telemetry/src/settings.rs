@@ -157,10 +157,6 @@ pub enum SettingsError {
 impl ExportSettings {
     /// Combines the configuration and the environment and reads the headers and certificate files. `None`: no
     /// address is set or all signals are disabled.
-    ///
-    /// # Errors
-    ///
-    /// [`SettingsError`].
     pub fn resolve(
         configured: &TelemetryConfig,
         environment: &EnvironmentVariables,

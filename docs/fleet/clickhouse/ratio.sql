@@ -77,11 +77,34 @@ round_ratios AS (
     WHERE a.target_number < b.target_number AND a.is_share = 1 AND b.is_share = 1
         AND (a.seconds IS NOT NULL OR a.is_failed = 1) AND (b.seconds IS NOT NULL OR b.is_failed = 1)
 ),
-planned AS (
-    SELECT r.source AS source, r.day AS day, count(*) AS rounds
-    FROM rounds AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
+-- A round that was planned for other targets alone is not one of a pair. The plan is not exported: a completed round has a run of each
+-- planned target, and so has a void one in which no target could be used. Any other may have ended before the turn of the pair.
+targets_of_rounds AS MATERIALIZED (
+    SELECT source, round, target, max(CASE WHEN outcome = 'unavailable' THEN 0 ELSE 1 END) AS is_measured
+    FROM runs
+    WHERE week <= 'WEEK'
+    GROUP BY source, round, target
+),
+rounds_with_runs AS (
+    SELECT source, round, max(is_measured) AS is_measured FROM targets_of_rounds GROUP BY source, round
+),
+rounds_of_scale AS (
+    SELECT r.source AS source, r.round AS round, r.day AS day,
+        CASE WHEN w.is_measured IS NOT NULL AND (r.status = 'ok' OR (r.status = 'void' AND w.is_measured = 0)) THEN 1 ELSE 0
+        END AS has_all_runs
+    FROM rounds AS r
+    JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
+    LEFT JOIN rounds_with_runs AS w ON r.source = w.source AND r.round = w.round
     WHERE r.week <= 'WEEK'
-    GROUP BY r.source, r.day
+),
+planned AS (
+    SELECT a.source AS source, a.target AS a, b.target AS b, r.day AS day, count(DISTINCT r.round) AS rounds
+    FROM epochs AS a
+    JOIN epochs AS b ON a.source = b.source
+    JOIN rounds_of_scale AS r ON a.source = r.source
+    LEFT JOIN targets_of_rounds AS t ON r.source = t.source AND r.round = t.round
+    WHERE a.target <> b.target AND (r.has_all_runs = 0 OR t.target = a.target OR t.target = b.target)
+    GROUP BY a.source, a.target, b.target, r.day
 ),
 day_ratios AS (
     SELECT source, metric, a, b, day,
@@ -102,7 +125,7 @@ days AS (
             CASE WHEN p.rounds >= 6 THEN 6e0 ELSE greatest(ceil(0.6e0 * p.rounds), 3e0) END
         ) THEN 1 ELSE 0 END AS is_valid
     FROM day_ratios AS d
-    JOIN planned AS p ON d.source = p.source AND d.day = p.day
+    JOIN planned AS p ON d.source = p.source AND d.a = p.a AND d.b = p.b AND d.day = p.day
     JOIN epochs AS a ON d.source = a.source AND d.a = a.target
     JOIN epochs AS b ON d.source = b.source AND d.b = b.target
 ),

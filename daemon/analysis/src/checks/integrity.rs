@@ -141,8 +141,8 @@ fn poisson_cdf(events: u64, mean: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_model::Protocol;
     use longhaul_model::draw::draw;
-    use longhaul_model::{DamagePattern, MismatchReread, Protocol};
 
     #[test]
     fn upper_bounds_equal_the_published_ones() {
@@ -213,23 +213,8 @@ mod tests {
             total(None, DataAge::Unknown, 7),
         ];
         let mismatch = StoredMismatch {
-            number: 1,
-            target: "nfs".parse().unwrap(),
-            protocol: None,
-            run: 1,
-            file: "photo-batch/16-0/IMG_0001.JPG".to_owned(),
-            offset: 0,
-            length: 1,
-            pattern: DamagePattern::Zeros,
-            found_us: Timestamp::UNIX_EPOCH,
-            last_found_us: Timestamp::UNIX_EPOCH,
             times_found: 3,
-            written_us: None,
-            last_good_us: None,
-            phase: None,
-            cache: None,
-            reread: MismatchReread::SameDamage,
-            elsewhere: vec![],
+            ..StoredMismatch::new(1, "nfs".parse().unwrap(), "photo-batch/16-0/IMG_0001.JPG")
         };
         let lines = integrity_ledger(&totals, &[mismatch]);
         assert_eq!(lines.len(), 3);

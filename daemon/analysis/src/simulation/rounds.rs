@@ -105,23 +105,11 @@ impl World {
     /// Worlds in which the round trip time is known and one target needs more round trips; in the last one it wanders
     /// without any effect on the runs. At 8 % it is used on some days and not on others.
     pub const WITH_ROUND_TRIP: [World; 6] = [
-        World { name: "wired, 30 %", round_trip: Some(RoundTripWander::with_deviation(0.3)), ..World::WIRED },
-        World { name: "wired, 50 %", round_trip: Some(RoundTripWander::with_deviation(0.5)), ..World::WIRED },
-        World {
-            name: "typical, 8 %",
-            round_trip: Some(RoundTripWander::with_deviation(0.08)),
-            ..World::TYPICAL
-        },
-        World {
-            name: "typical, 30 %",
-            round_trip: Some(RoundTripWander::with_deviation(0.3)),
-            ..World::TYPICAL
-        },
-        World {
-            name: "typical, 50 %",
-            round_trip: Some(RoundTripWander::with_deviation(0.5)),
-            ..World::TYPICAL
-        },
+        World::WIRED.with_round_trip("wired, 30 %", 0.3),
+        World::WIRED.with_round_trip("wired, 50 %", 0.5),
+        World::TYPICAL.with_round_trip("typical, 8 %", 0.08),
+        World::TYPICAL.with_round_trip("typical, 30 %", 0.3),
+        World::TYPICAL.with_round_trip("typical, 50 %", 0.5),
         World {
             name: "typical, 30 % without effect",
             round_trip: Some(RoundTripWander { shares: [0.0; 2], ..RoundTripWander::with_deviation(0.3) }),
@@ -130,6 +118,10 @@ impl World {
     ];
     /// Worlds in which the round trip time is unknown.
     pub const ALL: [World; 4] = [World::WIRED, World::TYPICAL, World::ROUGH, World::OWN_DRIFT];
+
+    const fn with_round_trip(self, name: &'static str, deviation: f64) -> World {
+        World { name, round_trip: Some(RoundTripWander::with_deviation(deviation)), ..self }
+    }
 }
 
 /// True effects in a simulation.

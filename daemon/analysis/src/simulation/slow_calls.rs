@@ -246,19 +246,12 @@ impl World {
             noise.uniform_below(2)
         };
         let traffic = Traffic {
-            source: CounterSource::Connections,
-            scope: CounterScope::Server,
-            seconds: 300.0,
             user_read: Some(0),
             user_written: Some(0),
-            longhaul_read: None,
-            longhaul_written: None,
             requests: Some(0),
             retransmits: self.has_retransmit_counter.then_some(lost),
-            errors: None,
             reconnects: Some(0),
-            round_trips: None,
-            tcp_rtt_us: None,
+            ..Traffic::new(CounterSource::Connections, CounterScope::Server, 300.0)
         };
         TrafficStep::new(Some(observations.target.clone()), at, traffic)
     }
@@ -349,17 +342,11 @@ impl Kept {
 
 fn stall(at: Timestamp, seconds: f64) -> Stall {
     Stall {
-        target: "smb".parse().unwrap_or_else(|_| unreachable!("a valid name")),
-        opened_us: at,
-        started_us: at,
         ended_us: Some(at + Duration::from_secs_f64(seconds)),
-        is_truncated: false,
-        operation: "read".to_owned(),
         calls: 1,
         longest_ns: (seconds * 1e9) as u64,
-        errors: [].into(),
         sources: vec!["probe".to_owned()],
-        during: None,
+        ..Stall::new("smb".parse().unwrap_or_else(|_| unreachable!("a valid name")), at, "read")
     }
 }
 

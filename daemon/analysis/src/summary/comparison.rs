@@ -52,7 +52,8 @@ impl Subject {
 /// Counts of the rounds of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ComparedRounds {
-    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds.
+    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds, without rounds of other
+    /// targets alone.
     pub planned: usize,
     /// Number of rounds with a value of both targets.
     pub complete: usize,
@@ -110,8 +111,8 @@ pub struct Comparison {
     /// Corrected lag-1 autocorrelation of neighbouring days. Above 0.3 the ratio itself drifts, and the interval misses
     /// more often than stated.
     pub autocorrelation: Option<f64>,
-    /// True if the ratio was steady over the last five valid days; `None` with fewer. Shown as a badge; it does not
-    /// affect the verdict.
+    /// True if the ratio was steady over the last five valid days; `None` with fewer. It does not affect the verdict, and no screen
+    /// shows it.
     pub is_steady: Option<bool>,
     /// Detected change of the ratio; if present, all other fields describe the newest part that is long enough.
     pub change: Option<LastingChange>,

@@ -92,7 +92,7 @@ pub(super) struct PairData<'s, 'h> {
     pub(super) counted_days: DayRange,
     /// Rounds of each metric that has a log ratio in at least one round.
     rounds: BTreeMap<MetricIndex, MetricRounds>,
-    /// Number of planned rounds by day.
+    /// Number of rounds by day that were planned for the pair.
     planned_rounds: BTreeMap<i64, usize>,
     /// Seconds waited on each target, over all workloads, by day after the warm-up; empty if waits are not described.
     waits: Vec<(i64, (f64, f64))>,

@@ -3,11 +3,11 @@
 //! The unit of a verdict is the day. The value of a day is the median of its rounds' log ratios, and a day is valid
 //! only if enough of its rounds are complete (docs/methodology.md#days).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::window::{AnalysisWindow, Reading, readings_in};
 use crate::stats::log_ratio_with_outliers;
-use longhaul_model::{RunRecord, median};
+use longhaul_model::{Outcome, RoundRecord, RoundStatus, RunRecord, median};
 
 /// Number of complete rounds from which a day is valid, if at least as many are planned.
 const FULL_DAY_ROUNDS: usize = 6;
@@ -65,7 +65,8 @@ pub(super) struct PairedDays {
     pub(super) ln_round_trip_by_day: Vec<(i64, f64)>,
     /// Number of days that have complete rounds, but too few to be valid.
     pub(super) incomplete_days: usize,
-    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds.
+    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds, without rounds of other
+    /// targets alone.
     pub(super) planned_rounds: usize,
     /// Number of rounds with a value of both targets.
     pub(super) complete_rounds: usize,
@@ -110,14 +111,54 @@ impl AnalysisWindow<'_> {
         Some(self.active_epochs[pair.a]?.first_counted_day.max(self.active_epochs[pair.b]?.first_counted_day))
     }
 
-    /// Returns the number of planned rounds by day, from the first day after the warm-up of both targets.
+    /// Returns the number of rounds by day that were planned for a pair, from the first day after the warm-up of both targets.
+    /// `daemon/fleet/sql/days_with.sql` counts the same ones.
     pub(super) fn planned_rounds_by_day(&self, pair: TargetPair) -> BTreeMap<i64, usize> {
+        let runs = self.runs_by_round(pair);
+        let is_of_others = |round: &RoundRecord| {
+            runs.get(&round.number).is_some_and(|runs| runs.are_of_others(round.status))
+        };
         let mut planned = BTreeMap::new();
         for round in self.first_counted_day(pair).into_iter().flat_map(|from| self.planned_rounds_from(from))
         {
-            *planned.entry(round.day()).or_default() += 1;
+            if !is_of_others(round) {
+                *planned.entry(round.day()).or_default() += 1;
+            }
         }
         planned
+    }
+
+    /// Returns what the runs of each round tell about its plan; nothing for a round without runs.
+    fn runs_by_round(&self, pair: TargetPair) -> HashMap<i64, RunsOfRound> {
+        let mut rounds: HashMap<i64, RunsOfRound> = HashMap::new();
+        for runs in self.history.runs.chunk_by(|run, next| run.round == next.round) {
+            let round = rounds.entry(runs[0].round).or_default();
+            round.has_pair |= runs.iter().any(|run| [pair.a, pair.b].contains(&run.target));
+            round.has_measured |= runs.iter().any(|run| run.outcome != Outcome::Unavailable);
+        }
+        rounds
+    }
+}
+
+/// The runs of a round, as far as they tell for which targets it was planned. The plan itself is not part of a history.
+#[derive(Debug, Clone, Copy, Default)]
+struct RunsOfRound {
+    /// True if a target of the pair has a run.
+    has_pair: bool,
+    /// True if a run met its target.
+    has_measured: bool,
+}
+
+impl RunsOfRound {
+    /// Returns whether the round was planned for other targets alone. A completed round has a run of each planned target, and so has
+    /// a void one in which no target could be used. Any other may have ended before the turn of the pair.
+    fn are_of_others(self, status: Option<RoundStatus>) -> bool {
+        let are_complete = match status {
+            Some(RoundStatus::Ok) => true,
+            Some(RoundStatus::Void) => !self.has_measured,
+            Some(RoundStatus::CutShort | RoundStatus::Skipped) | None => false,
+        };
+        are_complete && !self.has_pair
     }
 }
 

@@ -2,11 +2,8 @@
 
 use super::buffer::SharedBuffer;
 use crate::Error;
-use crate::table::{Column, Kind};
+use crate::table::{Column, Definition};
 use crate::write::{Format, Output, Sink};
-
-/// Definition of a column: name, kind and description.
-pub(super) type Definition = (&'static str, Kind, &'static str);
 
 /// A table of one week as the bytes of a Parquet file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,10 +19,9 @@ pub(super) fn encode(
     definitions: &[Definition],
     fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>,
 ) -> Result<TableFile, Error> {
-    let columns: Vec<Column> = definitions.iter().map(Column::from_definition).collect();
     let buffer = SharedBuffer::default();
     let output =
         Output { format: Format::Parquet, writer: Box::new(buffer.clone()), name: "memory".to_owned() };
-    let rows = output.write(&columns, fill)?;
+    let rows = output.write(&Column::all(definitions), fill)?;
     Ok(TableFile { bytes: buffer.take(), rows })
 }

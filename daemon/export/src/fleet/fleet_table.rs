@@ -2,8 +2,8 @@
 
 use strum::{IntoStaticStr, VariantArray};
 
-use super::encode::Definition;
 use super::{history_tables, operations, other_tables};
+use crate::table::Definition;
 
 /// A table of the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]

@@ -2,11 +2,11 @@
 
 use longhaul_model::{RoundRecord, RunRecord, TASKS};
 
-use super::encode::{Definition, TableFile, encode};
+use super::encode::{TableFile, encode};
 use super::origin::FLEET_SCHEMA;
 use super::week::WeekRecords;
 use crate::Error;
-use crate::table::{Cell, Kind};
+use crate::table::{Cell, Definition, Kind};
 
 /// Column that every table starts with.
 pub(super) const SOURCE: Definition =
@@ -89,19 +89,11 @@ impl WeekRecords<'_> {
     }
 
     /// Encodes the runs of the week.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::rounds`].
     pub fn runs(&self) -> Result<TableFile, Error> {
         encode(RUN_COLUMNS, |sink| self.runs.iter().try_for_each(|run| sink.row(&self.run_row(run))))
     }
 
     /// Encodes the readings of the week: one row for each run and metric of its task.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::rounds`].
     pub fn readings(&self) -> Result<TableFile, Error> {
         encode(READING_COLUMNS, |sink| {
             self.runs.iter().try_for_each(|run| {

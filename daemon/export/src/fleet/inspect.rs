@@ -86,9 +86,9 @@ fn problem_of_row(names: &[String], cells: &[Cell<'static>], place: &Place<'_>) 
 #[cfg(test)]
 #[cfg(feature = "parquet")]
 mod tests {
-    use super::super::encode::{Definition, encode};
+    use super::super::encode::encode;
     use super::*;
-    use crate::table::Kind;
+    use crate::table::{Definition, Kind};
 
     const PLACE: Place<'static> = Place {
         table: FleetTable::Integrity,

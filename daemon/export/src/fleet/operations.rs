@@ -2,12 +2,12 @@
 
 use longhaul_model::stored::StoredOperation;
 
-use super::encode::{Definition, TableFile, encode};
+use super::encode::{TableFile, encode};
 use super::history_tables::{SITE, SOURCE};
 use super::week::{ProtocolNames, WeekRecords};
 use crate::Error;
 use crate::operations::buckets;
-use crate::table::{Cell, Kind};
+use crate::table::{Cell, Definition, Kind};
 
 pub(super) const OPERATION_COLUMNS: &[Definition] = &[
     SOURCE,

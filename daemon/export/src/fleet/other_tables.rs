@@ -1,14 +1,15 @@
 //! Samples, events, freshness and integrity.
 
 use longhaul_model::stored::VerifiedRun;
-use longhaul_model::{Event, FreshnessOutcome, FreshnessSample, ProbeStep, RunRecord};
+use longhaul_model::{Event, FreshnessSample, ProbeStep, RunRecord};
 
-use super::encode::{Definition, TableFile, encode};
+use super::encode::{TableFile, encode};
 use super::history_tables::{SITE, SOURCE};
 use super::week::{ProtocolNames, WeekRecords, week_of};
 use crate::Error;
+use crate::checks::outcome_cells;
 use crate::operations::buckets;
-use crate::table::{Cell, Kind};
+use crate::table::{Cell, Definition, Kind};
 
 const TARGET: Definition = ("target", Kind::Text, "name of the target");
 const PROTOCOL: Definition = ("protocol", Kind::Text, "protocol of the target without a version: smb");
@@ -71,20 +72,12 @@ pub(super) const INTEGRITY_COLUMNS: &[Definition] = &[
 
 impl WeekRecords<'_> {
     /// Encodes the hours of the latency probe that belong to the week.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::rounds`].
     pub fn samples(&self, steps: &[ProbeStep]) -> Result<TableFile, Error> {
         let of_week = || steps.iter().filter(|step| week_of(step.at_us) == self.week);
         encode(SAMPLE_COLUMNS, |sink| of_week().try_for_each(|step| sink.row(&self.sample_row(step))))
     }
 
     /// Encodes the events of the week.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::rounds`].
     pub fn events(&self) -> Result<TableFile, Error> {
         encode(EVENT_COLUMNS, |sink| {
             self.events.iter().try_for_each(|event| sink.row(&self.event_row(event)))
@@ -92,10 +85,6 @@ impl WeekRecords<'_> {
     }
 
     /// Encodes the changes of the week that were made elsewhere.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::rounds`].
     pub fn freshness(&self, samples: &[FreshnessSample]) -> Result<TableFile, Error> {
         let of_week = || samples.iter().filter(|sample| week_of(sample.at) == self.week);
         encode(FRESHNESS_COLUMNS, |sink| {
@@ -104,10 +93,6 @@ impl WeekRecords<'_> {
     }
 
     /// Encodes the data that runs of the week compared with what was written.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::rounds`].
     pub fn integrity(&self, verified: &[VerifiedRun]) -> Result<TableFile, Error> {
         let run_of = |verified: &VerifiedRun| {
             let position = self.runs.binary_search_by_key(&verified.run, |run| run.number).ok()?;
@@ -151,11 +136,7 @@ impl WeekRecords<'_> {
     }
 
     fn freshness_row<'a>(&'a self, sample: &'a FreshnessSample) -> [Cell<'a>; FRESHNESS_COLUMNS.len()] {
-        let (outcome, earliest, latest) = match &sample.outcome {
-            FreshnessOutcome::Seen { earliest, latest } => ("seen", Some(*earliest), Some(*latest)),
-            FreshnessOutcome::NotSeen { limit } => ("not-seen", None, Some(*limit)),
-            FreshnessOutcome::Void { .. } => ("void", None, None),
-        };
+        let [outcome, earliest, latest] = outcome_cells(&sample.outcome);
         let dialect = sample.protocol.as_ref().map(ToString::to_string);
         [
             self.origin.source.as_str().into(),
@@ -165,9 +146,9 @@ impl WeekRecords<'_> {
             sample.at.into(),
             sample.kind.name().into(),
             i64::from(sample.shares_client).into(),
-            outcome.into(),
-            earliest.map(|time| time.as_secs_f64()).into(),
-            latest.map(|time| time.as_secs_f64()).into(),
+            outcome,
+            earliest,
+            latest,
         ]
     }
 

@@ -68,10 +68,6 @@ pub(crate) fn scan_parquet(_: &[u8], _: impl FnMut(&[String], &[Cell<'static>]))
 }
 
 /// Reads an archive from memory, like [`read_history`]; `path` is used only in error messages.
-///
-/// # Errors
-///
-/// The same errors as [`read_history`].
 pub fn read_bytes(bytes: &[u8], path: &Path) -> Result<Imported, Error> {
     match bytes.starts_with(PARQUET_MAGIC) {
         #[cfg(feature = "parquet")]

@@ -11,20 +11,8 @@ use crate::time::DAY;
 use crate::{CacheState, Protocol, TargetName, Timestamp};
 
 /// Group of ages of data, from its writing to its reading.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum DataAge {
@@ -99,9 +87,8 @@ pub enum DamagePattern {
 }
 
 /// Result of reading a wrong range again, from the same target and past this machine's cache.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, ToSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum MismatchReread {
@@ -166,6 +153,27 @@ impl Mismatch {
     pub const MAX_EVIDENCE_BYTES: usize = 4096;
     /// Kind of the event in the event log.
     pub const EVENT: &'static str = "mismatch";
+
+    /// Returns the mismatch of a whole file that is missing.
+    pub fn new(file: String, length: u64, found_us: Timestamp) -> Self {
+        Self {
+            file,
+            offset: 0,
+            length,
+            pattern: DamagePattern::Missing,
+            found_us,
+            written_us: None,
+            last_good_us: None,
+            phase: None,
+            cache: None,
+            reread: MismatchReread::SameDamage,
+            elsewhere: vec![],
+            fingerprint: 0,
+            expected_fingerprint: None,
+            expected: vec![],
+            found: vec![],
+        }
+    }
 }
 
 /// A mismatch in the database, without its evidence.
@@ -210,6 +218,31 @@ pub struct StoredMismatch {
     pub reread: MismatchReread,
     /// Results of reading the range again through other shares that lead to the same folder.
     pub elsewhere: Vec<OtherReread>,
+}
+
+impl StoredMismatch {
+    /// Returns the mismatch of a file that was missing once; the rest is unknown.
+    pub fn new(number: i64, target: TargetName, file: &str) -> Self {
+        Self {
+            number,
+            target,
+            protocol: None,
+            run: 0,
+            file: file.to_owned(),
+            offset: 0,
+            length: 0,
+            pattern: DamagePattern::Missing,
+            found_us: Timestamp::UNIX_EPOCH,
+            last_found_us: Timestamp::UNIX_EPOCH,
+            times_found: 1,
+            written_us: None,
+            last_good_us: None,
+            phase: None,
+            cache: None,
+            reread: MismatchReread::SameDamage,
+            elsewhere: vec![],
+        }
+    }
 }
 
 /// Sum of the verified data of one target, protocol and age.

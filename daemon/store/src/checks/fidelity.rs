@@ -24,24 +24,14 @@ const RETRY_INTERVAL: Duration = DAY;
 
 impl Writer {
     /// Stores the findings of a check. If results differ from those stored last, an event names these properties.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn add_fidelity(&self, target: &Target, checked: &TargetFidelity) -> Result<()> {
         let (target, checked) = (target.clone(), checked.clone());
-        self.run_on_thread(move |store| {
-            store.in_transaction("store the fidelity", |cx| insert(cx, &target, &checked))
-        })
+        self.transact("store the fidelity", move |cx| insert(cx, &target, &checked))
     }
 }
 
 impl Reader {
     /// Returns the last check of each target, in the order in which the targets were added.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn fidelity(&self) -> Result<Vec<TargetFidelity>> {
         let query = "SELECT fidelity.*, target.name AS target_name FROM fidelity
             JOIN target ON target.number = fidelity.target
@@ -53,10 +43,6 @@ impl Reader {
 
     /// Returns true if nothing could be tested on a target since its epoch began, and no check of it failed in the last
     /// 24 hours. False for a target without an epoch, because nothing was measured on it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn is_fidelity_due(&self, target: &TargetName, now: Timestamp) -> Result<bool> {
         // Rows from the future are of a time before the clock was set back.
         let query = "SELECT NOT EXISTS (SELECT 1 FROM fidelity

@@ -17,40 +17,23 @@ const RETENTION_DAYS: u32 = 400;
 impl Writer {
     /// Stores freshness samples in one transaction, and deletes expired ones. Each sample belongs to the newest
     /// epoch of its target.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`].
     pub fn add_freshness(&self, samples: Vec<FreshnessSample>) -> Result<()> {
-        self.run_on_thread(move |store| {
-            store.in_transaction("store freshness samples", |cx| {
-                samples.iter().try_for_each(|sample| insert(cx, sample))?;
-                samples
-                    .iter()
-                    .map(|sample| sample.at)
-                    .max()
-                    .map_or(Ok(()), |newest| delete_expired(cx, newest))
-            })
+        self.transact("store freshness samples", move |cx| {
+            samples.iter().try_for_each(|sample| insert(cx, sample))?;
+            let newest = samples.iter().map(|sample| sample.at).max();
+            newest.map_or(Ok(()), |newest| delete_expired(cx, newest))
         })
     }
 }
 
 impl Reader {
     /// Returns the freshness samples of all targets at or after `since`, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn freshness(&self, since: Timestamp) -> Result<Vec<FreshnessSample>> {
         let query = "SELECT * FROM freshness WHERE at_us >= ?1 ORDER BY at_us, number";
         self.in_snapshot("read freshness samples", |cx| query_all(cx, query, [since.as_us()], sample))
     }
 
     /// Returns the counts of changes at or after `since` by epoch, kind and UTC day, as in a history.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn freshness_days(&self, since: Timestamp) -> Result<Vec<FreshnessDay>> {
         self.in_snapshot("count freshness samples", |cx| freshness_by_day(cx, since))
     }

@@ -99,10 +99,6 @@ fn elsewhere(mismatch: &Mismatch) -> Option<String> {
 
 impl Reader {
     /// Returns the sums of the verified data by target, protocol and age, in the order of targets and ages.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn verified_totals(&self) -> Result<Vec<VerifiedTotal>> {
         let query = "SELECT target.name AS target, verified_total.protocol, age, bytes, files, wire_bytes, first_us, last_us
             FROM verified_total JOIN target ON target.number = verified_total.target";
@@ -115,10 +111,6 @@ impl Reader {
     }
 
     /// Returns the mismatches that were found at `since` or later, oldest first. `None`: all of them.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::runs`].
     pub fn mismatches(&self, since: Option<Timestamp>) -> Result<Vec<StoredMismatch>> {
         let query = "SELECT mismatch.*, target.name AS target_name, run.protocol AS protocol FROM mismatch
             JOIN target ON target.number = mismatch.target JOIN run ON run.number = mismatch.run

@@ -73,7 +73,7 @@ fn a_value_that_cannot_be_read_is_no_damaged_page() {
         let work = |_: &rusqlite::Transaction<'_>| -> std::result::Result<(), Fault> {
             Err(rusqlite::Error::IntegralValueOutOfRange(0, -1).into())
         };
-        let error = writer.run_on_thread(move |store| store.in_transaction("store", work)).unwrap_err();
+        let error = writer.transact("store", work).unwrap_err();
         assert!(matches!(error, Error::Damaged { .. }), "{error}");
     };
     fail(&writer);

@@ -9,7 +9,7 @@ use longhaul_model::{
 use rusqlite::Connection;
 
 use super::{TestDb, at, new_round, samples, target};
-use crate::{RoundEnd, Samples};
+use crate::{NewRound, PlannedRun, RoundEnd, Samples};
 
 /// Returns a run with every figure of every metric of a workload; each figure has a different value.
 pub(super) fn run_with_metrics(workload_name: &str, round: i64, slot: u32) -> Run {
@@ -108,6 +108,20 @@ fn round_trip_time_of_a_run_is_in_the_history() {
     }
     let times: Vec<Option<Duration>> = history(&db).runs.iter().map(|run| run.rtt).collect();
     assert_eq!(times, [Some(Duration::from_micros(3_200)), None]);
+}
+
+#[test]
+fn round_that_only_reads_test_data_back_is_not_in_the_history() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let begin = |workloads: &[&str]| {
+        let planned = PlannedRun::each(workloads.iter().copied(), [&target().name].into_iter());
+        writer.begin_round(NewRound { planned, ..new_round() }).unwrap()
+    };
+    begin(&["read-back"]);
+    let measured = [begin(&["photo-batch"]), begin(&["photo-batch", "read-back"])];
+    let numbers: Vec<i64> = history(&db).rounds.iter().map(|round| round.number).collect();
+    assert_eq!(numbers, measured);
 }
 
 #[test]

@@ -6,21 +6,14 @@ use super::{TestDb, at, samples, target};
 
 fn mismatch(offset: u64, fingerprint: u64) -> Mismatch {
     Mismatch {
-        file: "photo-batch/16-0/IMG_0001.JPG".to_owned(),
         offset,
-        length: 4096,
         pattern: DamagePattern::OtherFile { name: "IMG_0002.JPG".to_owned() },
-        found_us: at(5_000_000),
         written_us: Some(at(1_000_000)),
-        last_good_us: None,
         phase: Some("browse".to_owned()),
-        cache: None,
-        reread: MismatchReread::SameDamage,
-        elsewhere: vec![],
         fingerprint,
-        expected_fingerprint: None,
         expected: vec![1, 2, 3],
         found: vec![4, 5, 6],
+        ..Mismatch::new("photo-batch/16-0/IMG_0001.JPG".to_owned(), 4096, at(5_000_000))
     }
 }
 

@@ -21,10 +21,13 @@ mod round_trip;
 mod samples;
 mod sampling;
 
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use longhaul_measure::platform;
 use longhaul_model::{Mount, Protocol, Role, Run, Scale, Target, Timestamp};
 use tempfile::TempDir;
 
@@ -32,6 +35,10 @@ use crate::{NewRound, PlannedRun, Reader, RunFilter, Store, StoredRun, Writer};
 
 /// Environment variable with the path of the database that a child process works on.
 const CHILD: &str = "LONGHAUL_STORE_CHILD";
+/// A file system in memory, on Linux.
+const MEMORY: &str = "/dev/shm";
+/// Free space in it, in bytes, that leaves room for the databases of tests that run at the same time.
+const ENOUGH_MEMORY: u64 = 256 << 20;
 
 /// A database in a temporary folder.
 struct TestDb {
@@ -39,8 +46,12 @@ struct TestDb {
 }
 
 impl TestDb {
+    /// Creates a folder, in memory if there is room: only the tests of kills and power cuts need syncs that reach a disk.
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        let space = File::open(MEMORY).and_then(|memory| platform::space(memory.as_fd()));
+        let has_room = space.is_ok_and(|space| space.free_bytes >= ENOUGH_MEMORY);
+        let folder = if has_room { tempfile::tempdir_in(MEMORY) } else { tempfile::tempdir() };
+        Self { folder: folder.unwrap() }
     }
 
     /// Returns a database without runs, its writer, and the number of a round that the writer has begun.

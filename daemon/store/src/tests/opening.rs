@@ -129,10 +129,12 @@ fn unwritable_path_is_named_in_the_error() {
     let error = Store::open(&below, &[]).unwrap_err();
     assert!(matches!(error, Error::PermissionDenied { .. }), "{error}");
     assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
-    let folder = Store::open(db.folder.path(), &[]).unwrap_err();
-    assert!(matches!(folder, Error::PermissionDenied { .. }), "{folder}");
-    let folder = Reader::open(db.folder.path()).unwrap_err();
-    assert!(matches!(folder, Error::PermissionDenied { .. }), "{folder}");
+    let folder =
+        [Store::open(db.folder.path(), &[]).unwrap_err(), Reader::open(db.folder.path()).unwrap_err()];
+    for folder in folder {
+        assert!(matches!(folder, Error::PermissionDenied { .. }), "{folder}");
+        assert_eq!(folder.hint().as_deref(), Some("give a file, not a folder"), "{folder}");
+    }
 }
 
 #[test]

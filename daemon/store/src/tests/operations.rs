@@ -15,7 +15,7 @@ fn operations_are_visited_once_in_run_and_phase_order() {
         seen.push(stored);
         ControlFlow::Continue(())
     };
-    db.reader().for_each_operation(visit).unwrap();
+    db.reader().for_each_operation(1..=i64::MAX, visit).unwrap();
     let runs = db.runs();
     let expected = runs.iter().flat_map(|stored| {
         let phases = stored.run.phases.iter();
@@ -31,7 +31,7 @@ fn visitor_can_stop_early() {
         count += 1;
         ControlFlow::Break(())
     };
-    TestDb::filled(2).reader().for_each_operation(visit).unwrap();
+    TestDb::filled(2).reader().for_each_operation(1..=i64::MAX, visit).unwrap();
     assert_eq!(count, 1);
 }
 

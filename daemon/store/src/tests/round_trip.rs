@@ -82,7 +82,7 @@ fn individual_calls_are_deleted_after_a_week() {
     let db = database_with_calls();
     let call_counts: Vec<usize> = db.runs().iter().map(|stored| stored.run.phases[0].calls.len()).collect();
     assert_eq!(call_counts, [0, 1, 1]);
-    let found = |workload, since| db.reader().calls(workload, since).unwrap();
+    let found = |workload, since| db.reader().calls(Some(workload), since).unwrap();
     let phases = |all: Vec<StoredCalls>| -> Vec<(i64, String)> {
         all.into_iter().map(|calls| (calls.began.local_day(0), calls.phase)).collect()
     };

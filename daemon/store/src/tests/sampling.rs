@@ -26,19 +26,13 @@ fn probe(at: Timestamp, latencies_ns: &[u64]) -> ProbeStep {
 
 fn traffic(at: Timestamp, user_read: Option<u64>) -> TrafficStep {
     let traffic = Traffic {
-        source: CounterSource::Interface("eth0".into()),
-        scope: CounterScope::Interface,
-        seconds: 10.0,
         user_read,
         user_written: Some(u64::MAX),
-        longhaul_read: None,
         longhaul_written: Some(0),
-        requests: None,
         retransmits: Some(1),
-        errors: None,
-        reconnects: None,
         round_trips: Some((4, 5)),
         tcp_rtt_us: Some(7),
+        ..Traffic::new(CounterSource::Interface("eth0".into()), CounterScope::Interface, 10.0)
     };
     TrafficStep::new(None, at, traffic)
 }
@@ -66,17 +60,12 @@ fn filter(step: Resolution, since: Timestamp) -> SampleFilter {
 
 fn stall(ended: Option<Timestamp>) -> Stall {
     Stall {
-        target: target().name,
-        opened_us: NOON,
-        started_us: NOON,
         ended_us: ended,
-        is_truncated: false,
-        operation: "getattr".into(),
         calls: 2,
         longest_ns: 2_000_000_000,
         errors: [("EIO".to_owned(), 1)].into(),
         sources: vec!["probe".into()],
-        during: None,
+        ..Stall::new(target().name, NOON, "getattr")
     }
 }
 

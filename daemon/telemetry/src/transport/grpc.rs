@@ -50,10 +50,6 @@ struct PartialSuccess {
 
 impl GrpcTransport {
     /// Creates a client. It connects only when a message is sent.
-    ///
-    /// # Errors
-    ///
-    /// [`ConnectionError`].
     pub fn new(settings: &OtlpEndpoint) -> Result<Self, ConnectionError> {
         let wrong = |error: tonic::transport::Error| ConnectionError::Grpc(innermost(&error).to_string());
         let endpoint = Endpoint::from_shared(settings.url.clone()).map_err(wrong)?;

@@ -30,10 +30,6 @@ pub struct HttpTransport {
 
 impl HttpTransport {
     /// Creates a client. It connects only when a body is sent.
-    ///
-    /// # Errors
-    ///
-    /// [`ConnectionError`].
     pub fn new(endpoint: &OtlpEndpoint) -> Result<Self, ConnectionError> {
         let roots = match &endpoint.certificates {
             None => RootCerts::WebPki,

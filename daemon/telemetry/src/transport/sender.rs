@@ -24,10 +24,6 @@ enum Transport {
 
 impl Sender {
     /// Creates a sender. It connects only when a message is sent.
-    ///
-    /// # Errors
-    ///
-    /// [`ConnectionError`].
     pub fn new(endpoint: &OtlpEndpoint) -> Result<Self, ConnectionError> {
         let transport = match endpoint.protocol {
             OtlpProtocol::HttpProtobuf => Transport::Http(HttpTransport::new(endpoint)?),

@@ -201,17 +201,9 @@ mod tests {
     #[test]
     fn stalls_seen_only_by_runs_are_counted_separately() {
         let stall = |source: &str, from: i64, to: i64| Stall {
-            target: "smb".parse().unwrap(),
-            opened_us: Timestamp::from_us(from),
-            started_us: Timestamp::from_us(from),
             ended_us: Some(Timestamp::from_us(to)),
-            is_truncated: false,
-            operation: "sync".into(),
-            calls: 1,
-            longest_ns: 0,
-            errors: BTreeMap::new(),
             sources: vec![source.to_owned()],
-            during: None,
+            ..Stall::new("smb".parse().unwrap(), Timestamp::from_us(from), "sync")
         };
         let stalls = [stall("probe", 0, 4_000_000), stall("time-machine", 9_000_000, 20_000_000)];
         let totals = stall_totals(&stalls, (Timestamp::UNIX_EPOCH, Timestamp::from_us(100_000_000)));

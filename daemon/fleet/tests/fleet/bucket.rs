@@ -1,8 +1,5 @@
 //! Exports to a bucket of a real S3 server (moto) through a proxy that breaks requests. tests/fleet/run.sh installs the
 //! server and sets `LONGHAUL_MOTO` to the path of its program, and the `AWS_...` variables to the address of the proxy.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,7 +11,8 @@ use std::time::Duration;
 use longhaul_fleet::{Collection, MissingCollection, RefusedFiles, check, export};
 use longhaul_model::Hint as _;
 use longhaul_model::time::DAY;
-use support::{MONDAY, Machine, settings};
+
+use crate::support::{MONDAY, Machine, settings};
 
 /// Faults of the proxy.
 const NO_FAULT: u8 = 0;

@@ -1,6 +1,5 @@
 //! The SQL under docs/fleet is rendered from one text for all engines: the templates in daemon/fleet/sql.
-//! `LONGHAUL_WRITE_SQL=1 cargo test -p longhaul-fleet --test shipped_sql` writes it again.
-#![allow(clippy::unwrap_used)]
+//! `LONGHAUL_WRITE_SQL=1 cargo test -p longhaul-fleet --test fleet shipped_sql::` writes it again.
 
 use std::fs;
 use std::path::{Path, PathBuf};

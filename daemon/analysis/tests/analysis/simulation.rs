@@ -8,7 +8,9 @@ use longhaul_analysis::simulation::{
     day_medians, intervals_after_rounds, normal_days, simulate_rounds, simulated_history,
     verdict_with_interval, weekly_at_end_of_day,
 };
-use longhaul_analysis::stats::{DaySeries, DiscordantEpisodes, RoundSeries, best_split};
+use longhaul_analysis::stats::{
+    AUTOCORRELATION_LIMIT, DaySeries, DiscordantEpisodes, RoundSeries, best_split,
+};
 use longhaul_analysis::summary::{Comparison, MIN_VERDICT_DAYS, Verdict};
 use longhaul_model::{History, TASKS, median};
 
@@ -86,7 +88,8 @@ fn drifting_ratio_raises_false_verdicts_and_is_detected() {
     let count_autocorrelated = |world: &World| {
         let by_day =
             |seed| day_medians(&simulate_rounds(world, &Scenario::eight_weeks([0.0, 0.0]), seed), 0, 1);
-        (0..100).filter(|seed| DaySeries::from_days(&by_day(*seed)).unwrap().is_autocorrelated()).count()
+        let correlation = |seed| DaySeries::from_days(&by_day(seed)).unwrap().corrected_autocorrelation();
+        (0..100).filter(|seed| correlation(*seed) > AUTOCORRELATION_LIMIT).count()
     };
     let (drifting, typical) =
         (count_autocorrelated(&World::OWN_DRIFT), count_autocorrelated(&World::TYPICAL));

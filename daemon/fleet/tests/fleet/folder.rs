@@ -1,7 +1,4 @@
 //! Exports to a folder, and checks of it.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +8,8 @@ use longhaul_fleet::{
 };
 use longhaul_model::Timestamp;
 use longhaul_model::time::{DAY, HOUR};
-use support::{MONDAY, Machine, files, settings};
+
+use crate::support::{MONDAY, Machine, files, settings};
 
 struct Fleet {
     folder: tempfile::TempDir,

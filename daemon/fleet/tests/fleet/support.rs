@@ -1,7 +1,5 @@
 //! A database with made-up rounds.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use std::path::{Path, PathBuf};
 
 use longhaul_fleet::{ExportSettings, WeeksToWrite};

@@ -1,0 +1,4 @@
+//! Tests of error rates and power on simulated worlds.
+
+mod simulation;
+mod stalls;

@@ -1,0 +1,8 @@
+//! Tests of the exports of many machines, and of the SQL that is shipped for them.
+
+#![allow(clippy::unwrap_used)]
+
+mod bucket;
+mod folder;
+mod shipped_sql;
+mod support;
