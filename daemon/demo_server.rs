@@ -55,8 +55,8 @@ async fn serve(folder: &Path, port: u16) -> anyhow::Result<()> {
     let database = database.await?.context("make up the demo's data")?;
     let handle = Arc::new(ServiceHandle::default());
     handle.publish(longhaul_demo::status(&database));
-    println!("The demo is at http://127.0.0.1:{}/", loopback.local_addr()?.port());
-    println!("Its data is made up. Ctrl-C ends it and removes everything.");
+    println!("Open in a browser: http://127.0.0.1:{}/", loopback.local_addr()?.port());
+    println!("The data is made up. Ctrl-C ends the demo and removes everything.");
     tokio::select! {
         served = serve_pages(loopback, &handle, &database) => served.context("answer on 127.0.0.1"),
         shown = longhaul_demo::repeat_rounds(Arc::clone(&handle)) => shown,

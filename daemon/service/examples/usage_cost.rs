@@ -3,13 +3,12 @@
 //! Ten NFS mounts with the per-operation counts of a real kernel are parsed, and their requests are counted. The
 //! counters are read and parsed for the traffic anyway, so the first number is an upper limit of the first part.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use longhaul_measure::parse::mountstats;
 use longhaul_model::{
-    CounterReading, CounterScope, CounterSource, Counters, MachineStep, Mount, Protocol, RequestCounts,
-    RequestKind, TargetName, Timestamp,
+    CounterReading, CounterScope, CounterSource, Counters, Mount, Protocol, RequestCounts, RequestKind,
+    TargetName, Timestamp,
 };
 use longhaul_service::clock::ClockReading;
 use longhaul_service::sampling::{Sampler, SamplingContext, Sensors};
@@ -42,14 +41,6 @@ impl Sensors for Busy {
             counters: vec![Ok(counters(target))],
         };
         Some(mounts.iter().map(reading).collect())
-    }
-
-    fn machine_sample(&mut self) -> MachineStep {
-        MachineStep::default()
-    }
-
-    fn machine_facts(&mut self) -> Option<BTreeMap<String, String>> {
-        None
     }
 }
 

@@ -44,28 +44,9 @@ fn problem_text(mismatches: &[StoredMismatch]) -> Option<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use longhaul_model::{DamagePattern, MismatchReread};
 
     pub(crate) fn mismatch(number: i64, target: &str) -> StoredMismatch {
-        StoredMismatch {
-            number,
-            target: target.parse().unwrap(),
-            protocol: None,
-            run: 1,
-            file: "photo-batch/16-0/IMG_0001.JPG".to_owned(),
-            offset: 0,
-            length: 1,
-            pattern: DamagePattern::Zeros,
-            found_us: Timestamp::UNIX_EPOCH,
-            last_found_us: Timestamp::UNIX_EPOCH,
-            times_found: 1,
-            written_us: None,
-            last_good_us: None,
-            phase: None,
-            cache: None,
-            reread: MismatchReread::SameDamage,
-            elsewhere: vec![],
-        }
+        StoredMismatch::new(number, target.parse().unwrap(), "photo-batch/16-0/IMG_0001.JPG")
     }
 
     #[test]

@@ -111,10 +111,6 @@ impl Database {
     }
 
     /// Opens the database for reading.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Reader::open`].
     pub fn reader(&self) -> Result<Reader> {
         Reader::open(&self.path)
     }

@@ -30,15 +30,6 @@ pub struct ForegroundPlan {
     pub nas: Option<NasSettings>,
 }
 
-/// Receives the progress of rounds in the foreground.
-pub trait ForegroundObserver: RoundObserver {
-    /// Called when a round starts, with its number in the database, its index from 0, and
-    /// the total number of rounds.
-    fn round_started(&mut self, number: i64, index: u32, rounds: u32);
-    /// Returns whether another round may start. Called before each round with its index from 0.
-    fn may_continue(&mut self, index: u32) -> bool;
-}
-
 /// Numbers of stored and failed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunTotals {
@@ -84,7 +75,7 @@ impl<'a> ForegroundRunner<'a> {
         &mut self,
         machine_seed: u64,
         rounds_before: u64,
-        observer: &mut dyn ForegroundObserver,
+        observer: &mut dyn RoundObserver,
     ) -> Result<RunTotals, RoundError> {
         let mut totals = RunTotals::default();
         for index in 0..self.plan.rounds {
@@ -106,7 +97,7 @@ impl<'a> ForegroundRunner<'a> {
         &mut self,
         spec: &RoundSpec,
         index: u32,
-        observer: &mut dyn ForegroundObserver,
+        observer: &mut dyn RoundObserver,
         totals: &mut RunTotals,
     ) -> Result<(), RoundError> {
         let reason = RoundStop::CutShort("stopped by the user".to_owned());

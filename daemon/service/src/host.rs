@@ -6,27 +6,8 @@ use std::io;
 use std::net::IpAddr;
 
 use longhaul_measure::platform;
-use longhaul_model::{Conditions, MachineSnapshot, Mount, NetworkLink};
-
-/// Number of processors and available memory at the start of a run.
-pub struct MachineResources {
-    processors: Option<u32>,
-    memory_available: Option<u64>,
-}
-
-impl MachineResources {
-    /// Reads the current values.
-    pub fn now() -> Self {
-        let memory_available = metrics::memory().map(|(available, _)| available);
-        Self { processors: processors(), memory_available }
-    }
-
-    /// Adds the values to the conditions of a run.
-    pub fn add_to(&self, conditions: &mut Conditions) {
-        conditions.processors = self.processors;
-        conditions.memory_available = self.memory_available;
-    }
-}
+use longhaul_model::{MachineSnapshot, Mount, NetworkLink};
+use sysinfo::{CpuRefreshKind, Networks, System};
 
 /// A source of facts about the machine, replaced by a simulated machine in tests.
 pub trait Host: Send {
@@ -48,7 +29,7 @@ type InterfaceBytes = BTreeMap<String, (u64, u64)>;
 /// The machine that the service runs on.
 #[derive(Default)]
 pub struct SystemHost {
-    metrics: metrics::Metrics,
+    metrics: Metrics,
     last_reading: Option<(u64, InterfaceBytes)>,
 }
 
@@ -66,7 +47,7 @@ impl Host for SystemHost {
         MachineSnapshot {
             load_average: platform::load_average(),
             processor_share: self.metrics.processor_share(),
-            memory_available: metrics::memory().map(|(available, _)| available),
+            memory_available: memory_available(),
             power: platform::power(),
             battery_percent: platform::battery_percent(),
             low_power_mode: platform::low_power_mode(),
@@ -114,25 +95,6 @@ fn traffic_rate(
     (seconds >= 1.0).then(|| bytes.sum::<u64>() as f64 / seconds)
 }
 
-/// Processor and memory load of the machine, cheap enough to read every few seconds.
-#[derive(Default)]
-pub struct SystemLoad {
-    metrics: metrics::Metrics,
-}
-
-impl SystemLoad {
-    /// Returns the share of processor time used since the last call, from 0 to 1. `None`:
-    /// unknown, as in the first call.
-    pub fn processor_share(&mut self) -> Option<f64> {
-        self.metrics.processor_share()
-    }
-
-    /// Returns the available memory in bytes. `None`: unknown.
-    pub fn memory_available(&self) -> Option<u64> {
-        metrics::memory().map(|(available, _)| available)
-    }
-}
-
 /// Returns the number of logical processors. `None`: unknown.
 pub fn processors() -> Option<u32> {
     std::thread::available_parallelism().ok().and_then(|count| u32::try_from(count.get()).ok())
@@ -140,77 +102,53 @@ pub fn processors() -> Option<u32> {
 
 /// Returns the size of the machine's memory in bytes. `None`: unknown.
 pub fn memory_total() -> Option<u64> {
-    metrics::memory().map(|(_, total)| total)
+    memory().map(|(_, total)| total)
 }
 
-#[cfg(feature = "host-metrics")]
-mod metrics {
-    use std::collections::BTreeMap;
-
-    use sysinfo::{CpuRefreshKind, Networks, System};
-
-    /// Returns the available and the total memory in bytes.
-    pub fn memory() -> Option<(u64, u64)> {
-        let mut system = System::new().ok()?;
-        system.refresh_memory();
-        Some((system.available_memory(), system.total_memory())).filter(|(available, _)| *available > 0)
-    }
-
-    /// System counters that are kept between calls, because rates need the previous values.
-    #[derive(Default)]
-    pub struct Metrics {
-        processors: Option<System>,
-        networks: Option<Networks>,
-    }
-
-    impl Metrics {
-        /// Returns the share of processor time used since the last call, from 0 to 1. `None` in the first call.
-        pub fn processor_share(&mut self) -> Option<f64> {
-            let first = self.processors.is_none();
-            if first {
-                self.processors = System::new().ok();
-            }
-            let system = self.processors.as_mut()?;
-            system.refresh_cpu_specifics(CpuRefreshKind::nothing().with_usage());
-            let share = f64::from(system.global_cpu_usage()) / 100.0;
-            (!first && share.is_finite()).then(|| share.clamp(0.0, 1.0))
-        }
-
-        /// Returns the bytes received and sent by each interface.
-        pub fn interfaces(&mut self) -> BTreeMap<String, (u64, u64)> {
-            if self.networks.is_none() {
-                self.networks = Networks::new().ok();
-            }
-            let Some(networks) = self.networks.as_mut() else { return BTreeMap::new() };
-            networks.refresh(true);
-            let counts = networks.iter().map(|(name, data)| {
-                (name.to_string_lossy().into_owned(), (data.total_received(), data.total_transmitted()))
-            });
-            counts.collect()
-        }
-    }
+/// Returns the available memory in bytes. `None`: unknown.
+pub fn memory_available() -> Option<u64> {
+    memory().map(|(available, _)| available)
 }
 
-#[cfg(not(feature = "host-metrics"))]
-mod metrics {
-    use std::collections::BTreeMap;
+/// Returns the available and the total memory in bytes.
+fn memory() -> Option<(u64, u64)> {
+    let mut system = System::new().ok()?;
+    system.refresh_memory();
+    Some((system.available_memory(), system.total_memory())).filter(|(available, _)| *available > 0)
+}
 
-    pub fn memory() -> Option<(u64, u64)> {
-        None
+/// System counters that are kept between calls, because rates need the previous values. Cheap enough to read every few
+/// seconds.
+#[derive(Default)]
+pub struct Metrics {
+    processors: Option<System>,
+    networks: Option<Networks>,
+}
+
+impl Metrics {
+    /// Returns the share of processor time used since the last call, from 0 to 1. `None` in the first call.
+    pub fn processor_share(&mut self) -> Option<f64> {
+        let first = self.processors.is_none();
+        if first {
+            self.processors = System::new().ok();
+        }
+        let system = self.processors.as_mut()?;
+        system.refresh_cpu_specifics(CpuRefreshKind::nothing().with_usage());
+        let share = f64::from(system.global_cpu_usage()) / 100.0;
+        (!first && share.is_finite()).then(|| share.clamp(0.0, 1.0))
     }
 
-    /// Replacement without the feature `host-metrics`: every value is unknown.
-    #[derive(Default)]
-    pub struct Metrics;
-
-    impl Metrics {
-        pub fn processor_share(&mut self) -> Option<f64> {
-            None
+    /// Returns the bytes received and sent by each interface.
+    fn interfaces(&mut self) -> InterfaceBytes {
+        if self.networks.is_none() {
+            self.networks = Networks::new().ok();
         }
-
-        pub fn interfaces(&mut self) -> BTreeMap<String, (u64, u64)> {
-            BTreeMap::new()
-        }
+        let Some(networks) = self.networks.as_mut() else { return InterfaceBytes::new() };
+        networks.refresh(true);
+        let counts = networks.iter().map(|(name, data)| {
+            (name.to_string_lossy().into_owned(), (data.total_received(), data.total_transmitted()))
+        });
+        counts.collect()
     }
 }
 

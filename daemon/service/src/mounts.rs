@@ -85,11 +85,11 @@ impl MountTracker {
         let name = &target.name;
         self.moved.remove(name);
         self.unclear.remove(name);
-        if let Some(share) = now.filter(|mount| is_share(mount.protocol.family())) {
+        if let Some(share) = now.filter(|mount| mount.protocol.family().is_remote()) {
             self.shares.insert(name.clone(), share.source.clone());
             return;
         }
-        let shares = || table.iter().filter(|mount| is_share(mount.protocol.family()));
+        let shares = || table.iter().filter(|mount| mount.protocol.family().is_remote());
         if let Some(other) = shares().find(|mount| self.shares.get(name) == Some(&mount.source)) {
             self.moved.insert(name.clone(), other.point.clone());
         }
@@ -116,7 +116,7 @@ impl MountTracker {
 
     /// Returns whether a target belongs on a share: it was on one when last measured, or since the service started.
     pub fn is_on_share(&self, name: &TargetName, last_family: Option<ProtocolFamily>) -> bool {
-        last_family.is_some_and(is_share) || self.shares.contains_key(name)
+        last_family.is_some_and(ProtocolFamily::is_remote) || self.shares.contains_key(name)
     }
 
     /// Returns whether the share or the disk of a target is unmounted: one that belongs on a share is now on a local disk, or nothing is
@@ -136,10 +136,6 @@ fn is_below_in_other_case(path: &Path, folder: &Path) -> bool {
         part.eq_ignore_ascii_case(other) || !(part.as_bytes().is_ascii() && other.as_bytes().is_ascii())
     };
     folder.components().all(|part| parts.next().is_some_and(|other| may_be_equal(part.as_os_str(), other)))
-}
-
-fn is_share(family: ProtocolFamily) -> bool {
-    matches!(family, ProtocolFamily::Network | ProtocolFamily::Fuse)
 }
 
 /// Removes the disk space from a mount: it changes all the time and is no change of the mount.

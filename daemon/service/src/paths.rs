@@ -68,20 +68,12 @@ pub fn database_path(given: Option<&Path>, config: &Config) -> Result<PathBuf, P
 
 /// Reads the history that verdicts and exports are made from, anonymized, with the usage profile, as configured or
 /// counted, and the time zone of this machine.
-///
-/// # Errors
-///
-/// Same as [`Reader::history`].
 pub fn read_history(reader: &Reader, config: &Config) -> longhaul_store::Result<History> {
     read_history_since(reader, config, History::default())
 }
 
 /// Like [`read_history`], but takes the runs of `earlier`, a history that was read from the same file before, instead of
 /// reading them again.
-///
-/// # Errors
-///
-/// Same as [`Reader::history`].
 pub fn read_history_since(
     reader: &Reader,
     config: &Config,
@@ -98,20 +90,12 @@ pub fn read_history_since(
 }
 
 /// Reads the newest rounds and attributes the time of every metric of every network target to layers.
-///
-/// # Errors
-///
-/// Same as [`Reader::phase_times`].
 pub fn read_attributions(reader: &Reader, rounds: u32) -> longhaul_store::Result<Vec<Attribution>> {
     let phases = reader.phase_times(rounds)?;
     Ok(attribute(&phases, &server_use(&reader.nas_use_of(&phases)?)))
 }
 
 /// Reads the usage of all targets, and returns it with the usage profile that follows from it and the configuration.
-///
-/// # Errors
-///
-/// Same as [`Reader::history`].
 pub fn read_usage(reader: &Reader, config: &Config) -> longhaul_store::Result<(CountedUsage, UsageProfile)> {
     let now = platform::wall_clock();
     let days = reader.usage_by_day(now - MAX_WEEKS * 7 * DAY..now)?;

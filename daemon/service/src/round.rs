@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use longhaul_measure::platform;
+use longhaul_measure::platform::{self, KeepAwake};
 use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::draw::draw;
@@ -14,13 +14,13 @@ use longhaul_store::{NewRound, PlannedRun, Reader, RoundEnd, RoundStatus, Stored
 use crate::checks::elsewhere::ReadElsewhere;
 use crate::clock::Clock;
 use crate::design::run_order;
-use crate::host::MachineResources;
+use crate::host::{memory_available, processors};
 use crate::nas::{NasMonitor, store_use};
 pub use crate::round_error::RoundError;
 use crate::round_stop::RoundStopRequest;
 use crate::schedule::slice_rotation;
 pub use crate::store_retry::RetryLimit;
-use crate::store_retry::StoreRetry;
+use crate::store_retry::{MAX_DELAY, StoreRetry};
 use crate::worker::{RequestOptions, RunResult, Worker, WorkerObserver};
 
 /// The workloads of a round and their settings.
@@ -61,6 +61,13 @@ pub trait RoundObserver: WorkerObserver {
     fn corpus_prepared(&mut self, _target: &Target, _bytes: u64) {}
     /// Called when a run could not be stored and will be tried again.
     fn run_not_stored(&mut self, _error: &longhaul_store::Error) {}
+    /// Called when a round in the foreground starts, with its number in the database, its index from 0, and the total
+    /// number of rounds.
+    fn round_started(&mut self, _number: i64, _index: u32, _rounds: u32) {}
+    /// Returns whether another round in the foreground may start. Called before each with its index from 0.
+    fn may_continue(&mut self, _index: u32) -> bool {
+        true
+    }
 }
 
 /// Stores the end of rounds that were left open: a crash or a database error ended them, at the end of their last run as far as is
@@ -143,7 +150,8 @@ struct RoundProgress {
     /// Results to store for workloads that could not be prepared.
     failed_preparations: Vec<(PlannedCell, RunResult)>,
     slot: u32,
-    kept_awake: bool,
+    /// Keeps the machine awake until it is dropped.
+    awake: Option<KeepAwake>,
     /// True if a run met its target.
     has_measured: bool,
     result: RoundResult,
@@ -163,7 +171,8 @@ struct RunStart {
     slot: u32,
     started: Timestamp,
     utc_offset_seconds: i32,
-    resources: MachineResources,
+    processors: Option<u32>,
+    memory_available: Option<u64>,
     kept_awake: bool,
 }
 
@@ -196,9 +205,7 @@ impl RoundRunner<'_> {
     ) -> Result<RoundResult, RoundError> {
         let StartedRound { number, spec, asleep_ns } = started;
         let mut progress = RoundProgress::new(number, spec);
-        // Keeps the machine awake until this function returns.
-        let kept_awake = platform::keep_awake();
-        progress.kept_awake = kept_awake.is_some();
+        progress.awake = platform::keep_awake();
         self.prepare(&mut progress, workers, observer);
         self.run_all(&mut progress, spec, workers, observer)?;
         let slept_ns = self.clock.now().asleep_ns() - asleep_ns;
@@ -214,7 +221,7 @@ impl RoundRunner<'_> {
             None => (RoundStatus::Ok, None),
         };
         let end = RoundEnd { status, reason, ended: self.clock.now().wall };
-        self.store_with_retry(observer, || self.writer.end_round(number, end.clone()))?;
+        self.store_with_retry(&mut progress, observer, || self.writer.end_round(number, end.clone()))?;
         Ok(RoundResult { status, reason: end.reason, ..progress.result })
     }
 
@@ -288,8 +295,8 @@ impl RoundRunner<'_> {
             let elsewhere =
                 ReadElsewhere { interruption: self.stop.interruption(), stop_timeout: self.stop_timeout };
             elsewhere.run(workers, cell.target, &mut finished.mismatches);
-            let worker = &workers[cell.target];
-            let stored = self.store_run(&finished, worker.target(), observer)?;
+            let target = workers[cell.target].target();
+            let stored = self.store_run(&finished, target, progress, observer)?;
             store_use(self.writer, stored.number, finished.nas);
             let run = &stored.run;
             let stopped = run.outcome == Outcome::Void && self.stop.reason().is_some();
@@ -327,8 +334,9 @@ impl RoundRunner<'_> {
             slot: progress.slot,
             started: now.wall,
             utc_offset_seconds: now.utc_offset_seconds,
-            resources: MachineResources::now(),
-            kept_awake: progress.kept_awake,
+            processors: processors(),
+            memory_available: memory_available(),
+            kept_awake: progress.awake.is_some(),
         };
         progress.slot += 1;
         let target_name = &worker.target().name;
@@ -353,7 +361,8 @@ impl RoundRunner<'_> {
             None => (Outcome::Ok, None),
         };
         let mut conditions = report.conditions;
-        start.resources.add_to(&mut conditions);
+        conditions.processors = start.processors;
+        conditions.memory_available = start.memory_available;
         conditions.kept_awake = start.kept_awake;
         if conditions.negotiated.is_empty() {
             conditions.negotiated = worker.negotiated.clone();
@@ -385,23 +394,31 @@ impl RoundRunner<'_> {
         &self,
         finished: &FinishedRun,
         target: &Target,
+        progress: &mut RoundProgress,
         observer: &mut dyn RoundObserver,
     ) -> Result<StoredRun, RoundError> {
         let FinishedRun { run, mismatches, .. } = finished;
         let store = || self.writer.add_run(target, run, mismatches);
-        self.store_with_retry(observer, store).map_err(|source| {
+        self.store_with_retry(progress, observer, store).map_err(|source| {
             let run = serde_json::to_string(run).unwrap_or_else(|error| error.to_string());
             RoundError::NotStored { source: Box::new(source), run }
         })
     }
 
+    /// Stores something. The machine may sleep once it takes so long that the round is void: a disk can stay full for days.
     fn store_with_retry<T>(
         &self,
+        progress: &mut RoundProgress,
         observer: &mut dyn RoundObserver,
         store: impl FnMut() -> longhaul_store::Result<T>,
     ) -> longhaul_store::Result<T> {
         let retry = StoreRetry { limit: self.retry_limit, clock: self.clock, stop: self.stop };
-        retry.run(store, |error| observer.run_not_stored(error))
+        retry.run(store, |error, waited| {
+            if waited > MAX_DELAY {
+                progress.awake = None;
+            }
+            observer.run_not_stored(error);
+        })
     }
 }
 
@@ -417,7 +434,7 @@ impl RoundProgress {
             baseline_interval: spec.baseline_interval,
             failed_preparations: vec![],
             slot: 0,
-            kept_awake: false,
+            awake: None,
             has_measured: false,
             result,
         }

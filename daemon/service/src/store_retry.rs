@@ -11,7 +11,7 @@ use crate::worker::Interruption;
 /// Longest pause between two attempts. Each attempt writes to the disk.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Longest time that a run may wait for the database. Runs of a round are compared, so they must follow each other in minutes.
-const MAX_DELAY: Duration = Duration::from_secs(600);
+pub(crate) const MAX_DELAY: Duration = Duration::from_secs(600);
 
 /// The end of the attempts to store something.
 #[derive(Debug, Clone, Copy)]
@@ -33,11 +33,12 @@ pub(crate) struct StoreRetry<'a> {
 }
 
 impl StoreRetry<'_> {
-    /// Stores something. Reports each failed attempt that is followed by another. Voids the round if it takes long.
+    /// Stores something. Reports each failed attempt that is followed by another, with the time since the first. Voids the round if it
+    /// takes long.
     pub fn run<T>(
         &self,
         mut store: impl FnMut() -> longhaul_store::Result<T>,
-        mut report: impl FnMut(&longhaul_store::Error),
+        mut report: impl FnMut(&longhaul_store::Error, Duration),
     ) -> longhaul_store::Result<T> {
         let began_ns = self.clock.peek().continuous_ns;
         let mut attempts = 1;
@@ -45,7 +46,7 @@ impl StoreRetry<'_> {
             match store() {
                 Err(error) if error.is_retryable() && self.may_retry(attempts, began_ns) => {
                     tracing::warn!(error = error.one_line(), "a run could not be stored yet");
-                    report(&error);
+                    report(&error, self.waited(began_ns));
                     self.wait(pause(attempts));
                     attempts += 1;
                 }
@@ -139,7 +140,9 @@ mod tests {
                 Err(longhaul_store::Error::DiskFull { path, operation })
             }
         };
-        let result = retry.run(store, |_| {});
+        let mut reported = vec![];
+        let result = retry.run(store, |_, waited| reported.push(waited));
+        assert!(reported.is_sorted(), "{reported:?}");
         result.map(|()| attempts).map_err(|_| attempts)
     }
 

@@ -110,21 +110,10 @@ mod tests {
 
     fn mismatch(pattern: DamagePattern) -> Mismatch {
         Mismatch {
-            file: "photo-batch/16-0/IMG_0001.JPG".to_owned(),
-            offset: 0,
-            length: 4096,
             pattern,
-            found_us: Timestamp::UNIX_EPOCH,
-            written_us: None,
-            last_good_us: None,
-            phase: None,
-            cache: None,
-            reread: MismatchReread::SameDamage,
-            elsewhere: vec![],
             fingerprint: 1,
             expected_fingerprint: Some(2),
-            expected: vec![],
-            found: vec![],
+            ..Mismatch::new("photo-batch/16-0/IMG_0001.JPG".to_owned(), 4096, Timestamp::UNIX_EPOCH)
         }
     }
 

@@ -59,10 +59,9 @@ fn name(key: &str, value: Spanned<String>, max_length: usize) -> Result<String, 
     let offset = value.span().start;
     let text = value.into_inner();
     match text.trim().is_empty() || text.chars().any(char::is_control) || text.len() > max_length {
-        true => Err(InvalidValue {
-            offset,
-            message: format!("`{key}` must be a text of 1 to {MAX_NAME_LENGTH} bytes"),
-        }),
+        true => {
+            Err(InvalidValue::new(offset, format!("`{key}` must be a text of 1 to {MAX_NAME_LENGTH} bytes")))
+        }
         false => Ok(text),
     }
 }

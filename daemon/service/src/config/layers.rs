@@ -120,21 +120,26 @@ impl<'a> Layers<'a> {
     /// Returns the error for a value of the combined settings, with the file and line that it comes from.
     pub fn error(&self, wrong: InvalidValue) -> ConfigError {
         match wrong.offset.checked_sub(self.user.text.len() + 1) {
-            Some(offset) => self.managed.error(InvalidValue { offset, message: wrong.message }),
+            Some(offset) => self.managed.error(InvalidValue::new(offset, wrong.message)),
             None => self.user.error(wrong),
         }
+    }
+
+    /// Returns the text in which an offset of the combined settings lies.
+    pub fn text_at(&self, offset: usize) -> &str {
+        if offset > self.user.text.len() { &self.shifted } else { self.user.text }
     }
 
     fn parse<'t>(&self, text: &'t str) -> Result<Spanned<DeTable<'t>>, ConfigError> {
         DeTable::parse(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            self.error(InvalidValue { offset, message: error.message().to_owned() })
+            self.error(InvalidValue::new(offset, error.message()))
         })
     }
 
     fn fixed_keys(&self, names: &Spanned<DeValue<'_>>) -> Result<Vec<Located>, ConfigError> {
         let invalid =
-            |span: Range<usize>, message: String| self.error(InvalidValue { offset: span.start, message });
+            |span: Range<usize>, message: String| self.error(InvalidValue::new(span.start, message));
         let list = names.get_ref().as_array();
         let list = list.ok_or_else(|| {
             invalid(

@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::layers::{ConfigLayer, FixedSetting, IgnoredSetting, Layers};
 use super::managed::ManagedFile;
-use super::value::InvalidValue;
-use super::{Config, ConfigError, ConfigFile, with_nearest_key};
+use super::value::unreadable_value;
+use super::{Config, ConfigError, ConfigFile};
 
 /// The settings that the administrator has set, and what the user's file sets in vain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,10 +68,6 @@ impl ManagedSettings {
     }
 
     /// Refuses an argument whose value differs from the one that the administrator has set.
-    ///
-    /// # Errors
-    ///
-    /// [`FixedSettingError`].
     pub fn check_argument<T: PartialEq>(
         &self,
         argument: Argument,
@@ -85,10 +81,6 @@ impl ManagedSettings {
     }
 
     /// Refuses an option that would change a key if the administrator has set it.
-    ///
-    /// # Errors
-    ///
-    /// [`FixedSettingError`].
     pub fn check_option(&self, option: &str, key: &str) -> Result<(), FixedSettingError> {
         let Some(fixed) = self.covering(key) else { return Ok(()) };
         Err(FixedSettingError {
@@ -156,10 +148,6 @@ impl ConfigLoader {
     }
 
     /// Parses and validates the text of a user's configuration. `path` is used in error messages only.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::read`].
     pub fn parse(&self, text: &str, path: &Path) -> Result<Config, ConfigError> {
         match self.managed.read()? {
             None => Config::parse(text, path),
@@ -175,7 +163,7 @@ fn parse_layers(layers: &Layers<'_>, managed: &Path) -> Result<Config, ConfigErr
     let combined = layers.combine()?;
     let file = ConfigFile::deserialize(toml::de::Deserializer::from(combined.table)).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
-        layers.error(InvalidValue { offset, message: with_nearest_key(error.message()) })
+        layers.error(unreadable_value(layers.text_at(offset), &error))
     })?;
     let config = Config::from_file(file).map_err(|wrong| layers.error(wrong))?;
     let settings =
@@ -324,6 +312,7 @@ mod tests {
         for (managed, expected) in [
             ("\nscala = 1\n", "managed.toml:2: unknown key `scala`; did you mean `scale`?"),
             ("scale = \n", "managed.toml:1: "),
+            ("\nscale = \"huge\"", "managed.toml:2: `scale`: unknown value `huge`; it is one of quick"),
             (
                 "fixed = [\n\"scale\",\n\"log.lvl\"]",
                 "managed.toml:3: `fixed` names the key `log.lvl`, which does not exist",

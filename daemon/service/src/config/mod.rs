@@ -40,7 +40,7 @@ pub use sampling::SamplingSettings;
 pub use schedule::{Design, LOG_LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
 use telemetry::{FileTelemetry, parse_absolute_path};
-use value::{InvalidValue, did_you_mean, in_range};
+use value::{InvalidValue, in_range, unreadable_value};
 use workloads::parse_workloads;
 
 use crate::notifications::NotifyConfig;
@@ -234,10 +234,7 @@ impl Config {
     /// Parses and validates configuration text on its own, without the administrator's settings: [`ConfigLoader`] reads
     /// the configuration that holds. `path` is used in error messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let file = toml::from_str::<ConfigFile>(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            InvalidValue { offset: at, message: with_nearest_key(error.message()) }
-        });
+        let file = toml::from_str::<ConfigFile>(text).map_err(|error| unreadable_value(text, &error));
         file.and_then(Self::from_file).map_err(|wrong| ConfigError::Invalid {
             path: path.to_owned(),
             line: 1 + text.bytes().take(wrong.offset).filter(|byte| *byte == b'\n').count(),
@@ -305,14 +302,12 @@ impl Config {
 }
 
 fn parse_target(name: &toml::Spanned<String>, target: FileTarget) -> Result<Target, InvalidValue> {
-    let wrong_name = |error: longhaul_model::TargetNameError| InvalidValue {
-        offset: name.span().start,
-        message: error.to_string(),
-    };
+    let wrong_name =
+        |error: longhaul_model::TargetNameError| InvalidValue::new(name.span().start, error.to_string());
     let parsed: TargetName = name.get_ref().parse().map_err(wrong_name)?;
     if !target.path.get_ref().is_absolute() {
         let message = format!("the path of target `{parsed}` must start with `/`");
-        return Err(InvalidValue { offset: target.path.span().start, message });
+        return Err(InvalidValue::new(target.path.span().start, message));
     }
     Ok(Target { name: parsed, path: target.path.into_inner(), role: target.role.unwrap_or(Role::Share) })
 }
@@ -325,27 +320,12 @@ fn is_known_key(path: &[String]) -> bool {
     error.is_none_or(|error| !error.message().starts_with("unknown field"))
 }
 
-/// Turns "unknown field `x`, expected one of `a`, `b`" into a message that suggests the most similar known key. A value that
-/// is an unknown variant gets the same.
-fn with_nearest_key(message: &str) -> String {
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    match quoted.split_first() {
-        Some((unknown, known)) if message.starts_with("unknown field") => {
-            format!("unknown key `{unknown}`{}", did_you_mean(unknown, known))
-        }
-        Some((unknown, known)) if message.starts_with("unknown variant") => {
-            format!("unknown value `{unknown}`{}", did_you_mean(unknown, known))
-        }
-        _ => message.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parse(text: &str) -> Result<Config, String> {
+    pub(super) fn parse(text: &str) -> Result<Config, String> {
         Config::parse(text, Path::new("c.toml")).map_err(|error| error.to_string())
     }
 
@@ -402,6 +382,23 @@ mod tests {
             parse("\nworkloads = [\n  \"photo-bach\"]").unwrap_err(),
             "c.toml:3: there is no task `photo-bach`; did you mean `photo-batch`?"
         );
+    }
+
+    #[test]
+    fn value_of_the_wrong_kind_is_refused_with_its_key() {
+        let [unknown, near, large, inline, element] = [
+            "scale = \"huge\"",
+            "[schedule]\ndesign = \"week\"",
+            "[web]\nport = 70000",
+            "targets = { a = { path = \"/x\", role = 3 } }",
+            "workloads = [3]",
+        ]
+        .map(|text| parse(text).unwrap_err());
+        assert_eq!(unknown, "c.toml:1: `scale`: unknown value `huge`; it is one of quick, standard, large");
+        assert_eq!(near, "c.toml:2: `design`: unknown value `week`; did you mean `weeks`?");
+        assert!(large.starts_with("c.toml:2: `port`: invalid value: integer `70000`"), "{large}");
+        assert!(inline.starts_with("c.toml:1: `role`: "), "{inline}");
+        assert!(element.starts_with("c.toml:1: invalid type"), "an element has no key: {element}");
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl FileNas {
         let first = self.keys().iter().filter_map(|key| key.offset).min();
         let Some(at) = offset(&self.kind) else {
             return first.map_or(Ok(None), |at| {
-                Err(invalid(at, "[nas] needs `kind`: \"snmp\", \"node-exporter\" or \"ssh\""))
+                Err(InvalidValue::new(at, "[nas] needs `kind`: \"snmp\", \"node-exporter\" or \"ssh\""))
             });
         };
         let kind = parse_keyword(self.kind.take(), "kind", KINDS)?.unwrap_or(Kind::Snmp);
@@ -99,7 +99,7 @@ impl FileNas {
         let name = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(name, _)| name);
         for key in self.keys() {
             if let (Some(at), false) = (key.offset, key.kinds.contains(&kind)) {
-                return Err(invalid(at, format!("a NAS of kind `{name}` has no `{}`", key.name)));
+                return Err(InvalidValue::new(at, format!("a NAS of kind `{name}` has no `{}`", key.name)));
             }
         }
         Ok(())
@@ -121,14 +121,15 @@ impl FileNas {
             });
             return match foreign {
                 Some(SetKey { name, offset: Some(at), .. }) => {
-                    Err(invalid(at, format!("`{name}` is for version 3 of SNMP, which needs `user`")))
+                    let message = format!("`{name}` is for version 3 of SNMP, which needs `user`");
+                    Err(InvalidValue::new(at, message))
                 }
                 _ => Ok(SnmpAccess::Community(community)),
             };
         };
         if community.is_some() {
             let message = "give a community (version 2c of SNMP) or a `user` (version 3), not both";
-            return Err(invalid(user.span().start, message));
+            return Err(InvalidValue::new(user.span().start, message));
         }
         self.snmp_user(user).map(SnmpAccess::User)
     }
@@ -144,7 +145,7 @@ impl FileNas {
         let encryption = match (encryption, second) {
             (Some(_), None) => {
                 let message = "`encryption` needs `encryption-password-file` or `encryption-password-env`";
-                return Err(invalid(encryption_at.unwrap_or(at), message));
+                return Err(InvalidValue::new(encryption_at.unwrap_or(at), message));
             }
             (chosen, password) => password.map(|password| (chosen.unwrap_or(SnmpEncryption::Aes), password)),
         };
@@ -153,30 +154,30 @@ impl FileNas {
             name: user.into_inner(),
             authentication: authentication.unwrap_or(SnmpAuthentication::Sha),
             password: password
-                .ok_or_else(|| invalid(at, "`user` needs `password-file` or `password-env`"))?,
+                .ok_or_else(|| InvalidValue::new(at, "`user` needs `password-file` or `password-env`"))?,
             encryption,
         })
     }
 }
 
 fn parse_host(host: Option<Spanned<String>>, kind_at: usize) -> Result<String, InvalidValue> {
-    let host = host.ok_or_else(|| invalid(kind_at, "a NAS of this kind needs `host`"))?;
+    let host = host.ok_or_else(|| InvalidValue::new(kind_at, "a NAS of this kind needs `host`"))?;
     let is_allowed = |c: char| c.is_alphanumeric() || "._-:@[]%".contains(c);
     let text = host.get_ref();
     // A name that starts with `-` would be an option of ssh.
     if text.is_empty() || text.starts_with('-') || !text.chars().all(is_allowed) {
         let message = "`host` must be a name or an address, such as nas.local";
-        return Err(invalid(host.span().start, message));
+        return Err(InvalidValue::new(host.span().start, message));
     }
     Ok(host.into_inner())
 }
 
 fn parse_url(url: Option<Spanned<String>>, kind_at: usize) -> Result<String, InvalidValue> {
-    let url = url.ok_or_else(|| invalid(kind_at, "a NAS of kind `node-exporter` needs `url`"))?;
+    let url = url.ok_or_else(|| InvalidValue::new(kind_at, "a NAS of kind `node-exporter` needs `url`"))?;
     let text = url.get_ref().trim();
     if origin(text).is_none() {
         let message = "`url` must be a URL without user name, such as http://nas.local:9100/metrics";
-        return Err(invalid(url.span().start, message));
+        return Err(InvalidValue::new(url.span().start, message));
     }
     Ok(text.to_owned())
 }
@@ -188,25 +189,17 @@ fn known_targets(names: Vec<Spanned<String>>, targets: &[Target]) -> Result<Vec<
             let all: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
             let message =
                 format!("there is no target `{}`; known targets: {}", name.get_ref(), all.join(", "));
-            invalid(name.span().start, message)
+            InvalidValue::new(name.span().start, message)
         })
     };
     names.into_iter().map(find).collect()
-}
-
-fn invalid(offset: usize, message: impl Into<String>) -> InvalidValue {
-    InvalidValue { offset, message: message.into() }
 }
 
 #[cfg(test)]
 mod tests {
     use longhaul_nas::{NasSource, SnmpAccess, SnmpEncryption};
 
-    use crate::config::Config;
-
-    fn parse(text: &str) -> Result<Config, String> {
-        Config::parse(text, "c.toml".as_ref()).map_err(|error| error.to_string())
-    }
+    use crate::config::tests::parse;
 
     #[test]
     fn invalid_values_are_refused_at_their_line() {

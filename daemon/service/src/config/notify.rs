@@ -13,10 +13,10 @@ use longhaul_notify::{
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::schedule::{self, parse_minutes};
+use super::schedule::{parse_minutes, parse_quiet_hours};
 use super::telemetry::{parse_absolute_path, parse_keyword};
 use super::value::{InvalidValue, in_range};
-use crate::notifications::{DigestTime, NotifyConfig, QuietHours, Rules};
+use crate::notifications::{DigestTime, NotifyConfig, Rules};
 
 /// Weekdays in the configuration.
 const WEEKDAYS: [(&str, Weekday); 7] = [
@@ -108,8 +108,8 @@ impl FileChannel {
     fn validate(self, name: Spanned<String>) -> Result<ChannelConfig, InvalidValue> {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         if name.get_ref().is_empty() || name.get_ref().len() > 32 || !name.get_ref().chars().all(is_allowed) {
-            let message = "the name of a channel has 1 to 32 letters, digits, `.`, `_` or `-`".to_owned();
-            return Err(InvalidValue { offset: name.span().start, message });
+            let message = "the name of a channel has 1 to 32 letters, digits, `.`, `_` or `-`";
+            return Err(InvalidValue::new(name.span().start, message));
         }
         self.refuse_foreign_keys()?;
         let kinds = match &self.events {
@@ -132,7 +132,7 @@ impl FileChannel {
         if !is_known {
             let names: Vec<&str> = HttpService::NAMES.iter().map(|(name, _)| *name).collect();
             let message = format!("`kind` must be one of {}, email, desktop", names.join(", "));
-            return Err(InvalidValue { offset: self.kind.span().start, message });
+            return Err(InvalidValue::new(self.kind.span().start, message));
         }
         let (is_http, is_email) = (!matches!(kind, "email" | "desktop"), kind == "email");
         let keys = [
@@ -153,10 +153,9 @@ impl FileChannel {
             ("to", is_email, self.to.as_ref().map(|_| self.kind.span().start)),
         ];
         match keys.iter().find(|(_, is_allowed, offset)| !is_allowed && offset.is_some()) {
-            Some((key, _, Some(offset))) => Err(InvalidValue {
-                offset: *offset,
-                message: format!("a channel of kind `{kind}` has no `{key}`"),
-            }),
+            Some((key, _, Some(offset))) => {
+                Err(InvalidValue::new(*offset, format!("a channel of kind `{kind}` has no `{key}`")))
+            }
             _ => Ok(()),
         }
     }
@@ -183,13 +182,13 @@ impl FileChannel {
         let from = self.from.ok_or_else(|| missing(&self.kind, "from"))?;
         let (user, password) = (self.user, password.parse()?);
         if user.is_some() != password.is_some() {
-            let message = "`user` and `password-file` or `password-env` belong together".to_owned();
-            return Err(InvalidValue { offset: self.kind.span().start, message });
+            let message = "`user` and `password-file` or `password-env` belong together";
+            return Err(InvalidValue::new(self.kind.span().start, message));
         }
         if password.is_some() && encryption == Encryption::None {
             let message = "a password is sent only over an encrypted connection: set `encryption` to \
                            \"starttls\" or \"tls\"";
-            return Err(InvalidValue { offset: self.kind.span().start, message: message.to_owned() });
+            return Err(InvalidValue::new(self.kind.span().start, message));
         }
         Ok(Email {
             server,
@@ -218,7 +217,7 @@ impl Source {
         let offsets = [offset(&self.literal), offset(&self.variable), offset(&self.file)];
         if let [_, second, ..] = offsets.into_iter().flatten().collect::<Vec<_>>()[..] {
             let message = format!("give only one of `{key}`, `{key}-env` and `{key}-file`");
-            return Err(InvalidValue { offset: second, message });
+            return Err(InvalidValue::new(second, message));
         }
         Ok(match (self.literal, self.variable, self.file) {
             (Some(text), _, _) => Some(parse_url(key, &text)?),
@@ -235,7 +234,7 @@ fn parse_url(key: &'static str, text: &Spanned<String>) -> Result<SecretSource, 
         return Ok(SecretSource::Literal { key, text: Secret::new(text.get_ref().trim()) });
     }
     let message = format!("`{key}` must be a URL without user name, such as https://ntfy.sh/topic");
-    Err(InvalidValue { offset: text.span().start, message })
+    Err(InvalidValue::new(text.span().start, message))
 }
 
 fn parse_event(event: &Spanned<String>) -> Result<NotificationKind, InvalidValue> {
@@ -243,11 +242,11 @@ fn parse_event(event: &Spanned<String>) -> Result<NotificationKind, InvalidValue
     let names: Vec<&str> = known.map(NotificationKind::name).collect();
     let kind = NotificationKind::from_name(event.get_ref()).filter(|kind| names.contains(&kind.name()));
     let message = format!("`events` must contain names of {}", names.join(", "));
-    kind.ok_or(InvalidValue { offset: event.span().start, message })
+    kind.ok_or(InvalidValue::new(event.span().start, message))
 }
 
 fn parse_template(text: Spanned<String>) -> Result<Template, InvalidValue> {
-    let invalid = |error| InvalidValue { offset: text.span().start, message: format!("`template`: {error}") };
+    let invalid = |error| InvalidValue::new(text.span().start, format!("`template`: {error}"));
     Template::parse(text.get_ref()).map_err(invalid)
 }
 
@@ -256,13 +255,7 @@ fn parse_address(text: &Spanned<String>, key: &str) -> Result<String, InvalidVal
         return Ok(text.get_ref().clone());
     }
     let message = format!("`{key}` must be an e-mail address such as ada@example.com");
-    Err(InvalidValue { offset: text.span().start, message })
-}
-
-/// Parses a span such as `22:00-07:00`.
-fn parse_quiet_hours(text: Spanned<String>) -> Result<QuietHours, InvalidValue> {
-    let (from, to) = schedule::parse_quiet_hours(text)?;
-    Ok(QuietHours { from, to })
+    Err(InvalidValue::new(text.span().start, message))
 }
 
 /// Parses a weekday and a time such as `monday 08:00`.
@@ -272,13 +265,13 @@ fn parse_digest(text: Spanned<String>) -> Result<DigestTime, InvalidValue> {
         let weekday = WEEKDAYS.iter().find(|(name, _)| *name == day)?.1;
         Some(DigestTime { weekday, minute: parse_minutes(time)? })
     });
-    let message = "write `digest` as a weekday and a time: \"monday 08:00\"".to_owned();
-    parsed.ok_or(InvalidValue { offset: text.span().start, message })
+    let message = "write `digest` as a weekday and a time: \"monday 08:00\"";
+    parsed.ok_or(InvalidValue::new(text.span().start, message))
 }
 
 fn missing(kind: &Spanned<String>, key: &str) -> InvalidValue {
     let message = format!("a channel of kind `{}` needs `{key}`", kind.get_ref());
-    InvalidValue { offset: kind.span().start, message }
+    InvalidValue::new(kind.span().start, message)
 }
 
 pub(super) fn offset<T>(value: &Option<Spanned<T>>) -> Option<usize> {
@@ -287,11 +280,7 @@ pub(super) fn offset<T>(value: &Option<Spanned<T>>) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
-
-    fn parse(text: &str) -> Result<Config, String> {
-        Config::parse(text, "c.toml".as_ref()).map_err(|error| error.to_string())
-    }
+    use crate::config::tests::parse;
 
     #[test]
     fn invalid_values_are_refused_at_their_line_without_secrets() {

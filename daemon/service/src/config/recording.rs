@@ -17,9 +17,7 @@ impl FileRecording {
     pub(super) fn validate(self) -> Result<Option<RecordingName>, InvalidValue> {
         let parse = |name: toml::Spanned<String>| {
             let offset = name.span().start;
-            name.into_inner()
-                .parse()
-                .map_err(|error| InvalidValue { offset, message: format!("`replay`: {error}") })
+            name.into_inner().parse().map_err(|error| InvalidValue::new(offset, format!("`replay`: {error}")))
         };
         self.replay.map(parse).transpose()
     }

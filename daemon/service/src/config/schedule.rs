@@ -7,6 +7,7 @@ use longhaul_model::time::DAY;
 use serde::Deserialize;
 
 use super::value::{InvalidValue, in_range};
+use crate::schedule::quiet_hours::QuietHours;
 use crate::schedule::skip::SkipRules;
 
 /// The order in which the schedule measures targets.
@@ -173,13 +174,11 @@ impl FileWeb {
 /// dashboard on every interface.
 fn local_address(text: toml::Spanned<String>) -> Result<IpAddr, InvalidValue> {
     let address = text.get_ref().parse().ok().filter(|address: &IpAddr| !address.is_unspecified());
-    address.ok_or_else(|| InvalidValue {
-        offset: text.span().start,
-        message: format!(
-            "`address`: `{}` is not an address of this machine; give one such as 192.168.1.5",
-            text.get_ref()
-        ),
-    })
+    let message = format!(
+        "`address`: `{}` is not an address of this machine; give one such as 192.168.1.5",
+        text.get_ref()
+    );
+    address.ok_or(InvalidValue::new(text.span().start, message))
 }
 
 impl FileLog {
@@ -201,7 +200,7 @@ fn parse_level(level: toml::Spanned<String>) -> Result<String, InvalidValue> {
         return Ok(level.into_inner());
     }
     let message = format!("`level` must be one of {}", LOG_LEVELS.join(", "));
-    Err(InvalidValue { offset: level.span().start, message })
+    Err(InvalidValue::new(level.span().start, message))
 }
 
 fn parse_fraction(
@@ -212,12 +211,13 @@ fn parse_fraction(
     Ok(in_range(percent, key, range)?.map(|percent| percent / 100.0))
 }
 
-/// Parses a span such as `22:00-07:00` into two minutes of the day.
-pub(super) fn parse_quiet_hours(text: toml::Spanned<String>) -> Result<(u16, u16), InvalidValue> {
+/// Parses a span such as `22:00-07:00`.
+pub(super) fn parse_quiet_hours(text: toml::Spanned<String>) -> Result<QuietHours, InvalidValue> {
     let parsed = text.get_ref().split_once('-');
-    let parsed = parsed.and_then(|(from, to)| Some((parse_minutes(from)?, parse_minutes(to)?)));
-    let message = "write `quiet-hours` as \"22:00-07:00\"".to_owned();
-    parsed.ok_or(InvalidValue { offset: text.span().start, message })
+    let hours = |(from, to)| Some(QuietHours { from: parse_minutes(from)?, to: parse_minutes(to)? });
+    let parsed = parsed.and_then(hours);
+    let message = "write `quiet-hours` as \"22:00-07:00\"";
+    parsed.ok_or(InvalidValue::new(text.span().start, message))
 }
 
 /// Parses a time such as `22:00` into a minute of the day.

@@ -78,10 +78,7 @@ impl Config {
 }
 
 fn parse_endpoint(text: toml::Spanned<String>) -> Result<String, InvalidValue> {
-    let invalid = |error| InvalidValue {
-        offset: text.span().start,
-        message: format!("`endpoint` cannot be used: {error}"),
-    };
+    let invalid = |error| InvalidValue::new(text.span().start, format!("`endpoint` cannot be used: {error}"));
     endpoint::validate(text.get_ref()).map_err(invalid)
 }
 
@@ -91,10 +88,7 @@ pub(super) fn parse_absolute_path(path: toml::Spanned<PathBuf>, key: &str) -> Re
     if path.get_ref().is_absolute() {
         return Ok(path.into_inner());
     }
-    Err(InvalidValue {
-        offset: path.span().start,
-        message: format!("the path of `{key}` must start with `/`"),
-    })
+    Err(InvalidValue::new(path.span().start, format!("the path of `{key}` must start with `/`")))
 }
 
 pub(super) fn parse_keyword<T: Copy>(
@@ -106,7 +100,7 @@ pub(super) fn parse_keyword<T: Copy>(
     let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     let known = words.iter().find(|(word, _)| word == text.get_ref());
     let message = format!("`{key}` must be one of {}", names.join(", "));
-    known.map(|(_, meaning)| Some(*meaning)).ok_or(InvalidValue { offset: text.span().start, message })
+    known.map(|(_, meaning)| Some(*meaning)).ok_or(InvalidValue::new(text.span().start, message))
 }
 
 #[cfg(test)]

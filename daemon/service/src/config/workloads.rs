@@ -17,8 +17,8 @@ pub(super) fn parse_workloads(
             parsed.push(name);
         }
     }
-    let message = "a round needs at least one task; without this line it has all".to_owned();
-    if parsed.is_empty() { Err(InvalidValue { offset, message }) } else { Ok(parsed) }
+    let message = "a round needs at least one task; without this line it has all";
+    if parsed.is_empty() { Err(InvalidValue::new(offset, message)) } else { Ok(parsed) }
 }
 
 fn parse_workload(name: toml::Spanned<String>) -> Result<String, InvalidValue> {
@@ -26,12 +26,12 @@ fn parse_workload(name: toml::Spanned<String>) -> Result<String, InvalidValue> {
     let name = name.into_inner();
     if name == READ_BACK.name() {
         let message = format!("`{name}` compares no targets: `longhaul integrity --check` makes it");
-        return Err(InvalidValue { offset, message });
+        return Err(InvalidValue::new(offset, message));
     }
     if catalog().find(&name).is_some() {
         return Ok(name);
     }
     let names: Vec<&str> = catalog().workloads.iter().map(|workload| workload.name()).collect();
     let message = format!("there is no task `{name}`{}", did_you_mean(&name, &names));
-    Err(InvalidValue { offset, message })
+    Err(InvalidValue::new(offset, message))
 }

@@ -6,7 +6,7 @@ use longhaul_model::time::DAY;
 use longhaul_notify::{ChannelConfig, Heartbeat};
 
 use super::digest::DigestTime;
-use super::quiet_hours::QuietHours;
+use crate::schedule::quiet_hours::QuietHours;
 
 /// The section `[notify]` of the configuration file.
 #[derive(Debug, Clone, PartialEq, Default)]

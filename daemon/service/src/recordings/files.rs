@@ -2,10 +2,10 @@
 //! (mode 0600) and at most 64 MiB long.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use longhaul_measure::private_files;
+use longhaul_measure::private_files::{self, Overwrite, write_atomically};
 use longhaul_recording::MAX_FILE_BYTES;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub const FOLDER: &str = "recordings";
 /// Extension of a recording, with the dot.
 const EXTENSION: &str = ".recording";
-/// Extension of a recording that is being written; the number of the process follows.
+/// Extension of a recording that [`write_atomically`] is writing; the number of the process follows.
 const NEW: &str = ".new-";
 /// Beginning of the names that recordings get without one of the user.
 const DEFAULT_NAME: &str = "day-";
@@ -185,17 +185,12 @@ impl Recordings {
             return Err(RecordingFileError::TooLarge { path });
         }
         private_files::create_folder(&self.folder).map_err(refused("create", &self.folder))?;
-        let new = self.folder.join(format!("{name}{EXTENSION}{NEW}{}", std::process::id()));
-        let written = write_new(&new, bytes).and_then(|()| {
-            // Unlike `rename`, `hard_link` fails if the file has been created in the meantime.
-            fs::hard_link(&new, &path)
-        });
-        let removed = fs::remove_file(&new);
-        match written {
+        match write_atomically(&path, bytes, Overwrite::Never) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 Err(RecordingFileError::Exists { name: name.clone() })
             }
-            written => written.and(removed).map(|()| path.clone()).map_err(refused("write", &path)),
+            Err(error) => Err(refused("write", &path)(error)),
+            Ok(()) => Ok(path),
         }
     }
 
@@ -242,12 +237,6 @@ pub fn is_recording_file(name: &str) -> bool {
 
 fn name_of_file(file: &str) -> Option<RecordingName> {
     file.strip_suffix(EXTENSION)?.parse().ok()
-}
-
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = private_files::options().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 fn refused(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordingFileError {

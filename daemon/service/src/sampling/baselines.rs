@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use longhaul_model::{Histogram, LoadContext, ProbeKind, ProbeSample, TargetName, Timestamp};
 
-use crate::schedule::yielding::LatencySummary;
-
 /// Kind of probe request that the baselines use. Attributes are useless here: clients
 /// mostly answer them from their cache.
 const BASELINE_KIND: ProbeKind = ProbeKind::Read;
@@ -56,9 +54,9 @@ impl LatencyBaselines {
         self.targets.retain(|target, _| is_kept(target));
     }
 
-    /// Returns the idle and recent latency of each target. User activity is left to the caller.
-    pub fn summaries(&self, now: Timestamp) -> impl Iterator<Item = (&TargetName, LatencySummary)> {
-        self.targets.iter().map(move |(target, baseline)| (target, baseline.summary(now)))
+    /// Returns the recent latency of each target relative to that while longhaul is idle, where both are known.
+    pub fn slowdowns(&self, now: Timestamp) -> impl Iterator<Item = (&TargetName, f64)> {
+        self.targets.iter().filter_map(move |(target, baseline)| Some((target, baseline.slowdown(now)?)))
     }
 }
 
@@ -70,16 +68,15 @@ impl LatencyBaseline {
         }
     }
 
-    fn summary(&self, now: Timestamp) -> LatencySummary {
+    /// Returns the ratio of the medians. `None`: too few samples of one of them.
+    fn slowdown(&self, now: Timestamp) -> Option<f64> {
         let mut idle = self.idle[0].clone();
         idle.merge(&self.idle[1]);
-        let idle_us =
-            (idle.count() >= MIN_IDLE_READS).then(|| idle.quantile_ns(0.5)).flatten().map(|ns| ns / 1e3);
+        let idle_ns = (idle.count() >= MIN_IDLE_READS).then(|| idle.quantile_ns(0.5)).flatten()?;
         let recent = self.loaded.iter().filter(|(at, _)| now.since(*at) <= RECENT_WINDOW);
         let mut recent: Vec<u64> = recent.map(|(_, latency_ns)| *latency_ns).collect();
         recent.sort_unstable();
-        let recent_us = (recent.len() >= MIN_RECENT_READS).then(|| recent[recent.len() / 2] as f64 / 1e3);
-        LatencySummary { idle_us, recent_us, is_user_active: None }
+        (recent.len() >= MIN_RECENT_READS).then(|| recent[recent.len() / 2] as f64 / idle_ns)
     }
 }
 
@@ -96,27 +93,23 @@ mod tests {
     }
 
     #[test]
-    fn idle_and_recent_latency_need_enough_reads() {
+    fn slowdown_needs_enough_idle_and_recent_reads() {
         let target: TargetName = "smb".parse().unwrap();
         let mut baselines = LatencyBaselines::default();
-        let summary =
-            |baselines: &LatencyBaselines, now| baselines.summaries(now).next().map(|(_, summary)| summary);
+        let slowdown =
+            |baselines: &LatencyBaselines, now| baselines.slowdowns(now).next().map(|(_, slowdown)| slowdown);
         for at in 0..19 {
             baselines.record(&target, &slot(BASELINE_KIND, at, 1_000_000), LoadContext::Idle);
             baselines.record(&target, &slot(ProbeKind::Getattr, at, 9_000), LoadContext::Idle);
         }
-        assert_eq!(summary(&baselines, time(20)), Some(LatencySummary::default()));
-        baselines.record(&target, &slot(BASELINE_KIND, 19, 1_000_000), LoadContext::Idle);
         for at in [20, 21, 22] {
             baselines.record(&target, &slot(BASELINE_KIND, at, 5_000_000), LoadContext::Round);
         }
-        let now = summary(&baselines, time(30)).unwrap();
-        assert!((now.idle_us.unwrap() - 1000.0).abs() < 6.0, "{now:?}");
-        assert_eq!(now.recent_us, Some(5000.0));
-        assert_eq!(
-            summary(&baselines, time(23) + RECENT_WINDOW).unwrap().recent_us,
-            None,
-            "reads older than a minute are not recent"
-        );
+        assert_eq!(slowdown(&baselines, time(30)), None, "too few reads while idle");
+        baselines.record(&target, &slot(BASELINE_KIND, 19, 1_000_000), LoadContext::Idle);
+        let now = slowdown(&baselines, time(30)).unwrap();
+        assert!((now - 5.0).abs() < 0.03, "{now}");
+        let later = time(23) + RECENT_WINDOW;
+        assert_eq!(slowdown(&baselines, later), None, "reads older than a minute are not recent");
     }
 }

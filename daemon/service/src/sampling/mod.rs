@@ -28,7 +28,6 @@ use self::baselines::LatencyBaselines;
 use self::self_traffic::SelfTrafficTracker;
 use self::usage::UsageCounter;
 use crate::clock::ClockReading;
-use crate::schedule::yielding::{LatencySummary, must_yield};
 use crate::worker;
 
 pub use fact_changes::{changed_facts, mount_facts};
@@ -268,13 +267,10 @@ impl Sampler {
     /// Returns a target that a user works on and that a round slows down by more than
     /// `factor`, with its slowdown relative to idle.
     pub fn overloaded_target(&self, now: &ClockReading, factor: f64) -> Option<(TargetName, f64)> {
-        let overloaded = |(target, latency): (&TargetName, LatencySummary)| {
-            let is_user_active = Some(self.was_used_within(target, now, USER_ACTIVE_WINDOW_NS));
-            let latency = LatencySummary { is_user_active, ..latency };
-            must_yield(&latency, factor).then(|| (target.clone(), latency.recent_us.zip(latency.idle_us)))
-        };
-        let (target, times) = self.latency_baselines.summaries(now.wall).find_map(overloaded)?;
-        times.map(|(recent, idle)| (target, recent / idle))
+        let is_active = |target: &TargetName| self.was_used_within(target, now, USER_ACTIVE_WINDOW_NS);
+        let mut slowdowns = self.latency_baselines.slowdowns(now.wall);
+        let (target, times) = slowdowns.find(|(target, times)| *times > factor && is_active(target))?;
+        Some((target.clone(), times))
     }
 
     /// Returns the reason why the probe of a target cannot run. `None`: no problem is known.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use longhaul_measure::platform;
 use longhaul_model::{CounterReading, MachineStep, Mount, TargetName};
 
-use crate::host::SystemLoad;
+use crate::host::{Metrics, memory_available};
 
 /// Time that the service waits for a reading. If a helper program takes longer, the
 /// reading is picked up by a later call.
@@ -21,10 +21,14 @@ pub trait Sensors: Send {
     fn counter_readings(&mut self, mounts: &[(TargetName, Mount)]) -> Option<Vec<CounterReading>>;
 
     /// Returns the load of the machine since the last call. The caller sets the time.
-    fn machine_sample(&mut self) -> MachineStep;
+    fn machine_sample(&mut self) -> MachineStep {
+        MachineStep::default()
+    }
 
     /// Returns rarely changing facts about the machine, for the event log. `None`: the facts are not ready yet.
-    fn machine_facts(&mut self) -> Option<BTreeMap<String, String>>;
+    fn machine_facts(&mut self) -> Option<BTreeMap<String, String>> {
+        None
+    }
 }
 
 /// Runs a slow query on its own thread, so that a slow helper program of the system blocks no other thread.
@@ -63,7 +67,7 @@ impl<Question: Send + 'static, Answer: Send + 'static> BackgroundQuery<Question,
 pub struct SystemSensors {
     counters: BackgroundQuery<Vec<(TargetName, Mount)>, Vec<CounterReading>>,
     facts: BackgroundQuery<(), BTreeMap<String, String>>,
-    load: SystemLoad,
+    metrics: Metrics,
 }
 
 impl Default for SystemSensors {
@@ -73,7 +77,7 @@ impl Default for SystemSensors {
                 platform::read_counters(&mounts)
             }),
             facts: BackgroundQuery::new("facts", |()| platform::machine_facts()),
-            load: SystemLoad::default(),
+            metrics: Metrics::default(),
         }
     }
 }
@@ -84,12 +88,12 @@ impl Sensors for SystemSensors {
     }
 
     fn machine_sample(&mut self) -> MachineStep {
-        let share = self.load.processor_share();
+        let share = self.metrics.processor_share();
         MachineStep {
             observations: 1,
             processor_share: share,
             processor_share_max: share,
-            memory_available_min: self.load.memory_available(),
+            memory_available_min: memory_available(),
             load_average_max: platform::load_average(),
             signal_dbm_min: platform::signal_dbm().map(f64::from),
             ..MachineStep::default()

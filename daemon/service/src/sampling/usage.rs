@@ -184,19 +184,11 @@ mod tests {
 
     fn metered(requests: RequestCounts) -> MeteredTraffic {
         let traffic = Traffic {
-            source: CounterSource::Mountstats,
-            scope: CounterScope::Mount,
-            seconds: 10.0,
             user_read: Some(100),
             user_written: Some(0),
             longhaul_read: Some(0),
             longhaul_written: Some(0),
-            requests: None,
-            retransmits: None,
-            errors: None,
-            reconnects: None,
-            round_trips: None,
-            tcp_rtt_us: None,
+            ..Traffic::new(CounterSource::Mountstats, CounterScope::Mount, 10.0)
         };
         MeteredTraffic { target: Some(nas()), traffic, is_used: None, requests, is_repeated: false }
     }

@@ -7,9 +7,9 @@
 //! The wall clock is only a label, so clock steps, daylight saving and travel neither double nor lose a round.
 
 pub mod budget;
+pub mod quiet_hours;
 pub mod skip;
 pub mod weeks;
-pub mod yielding;
 
 use longhaul_model::draw::draw_below;
 use longhaul_model::{Role, Target, Timestamp};

@@ -2,6 +2,8 @@
 
 use longhaul_model::{LinkKind, MachineSnapshot, NetworkLink, Power};
 
+use super::quiet_hours::QuietHours;
+
 /// The user's rules for skipping rounds. An unknown fact never skips a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkipRules {
@@ -20,9 +22,8 @@ pub struct SkipRules {
     pub on_other_link: bool,
     /// Network traffic in the minute before a round above which it is skipped, in bytes a second. `None`: never.
     pub traffic_above: Option<f64>,
-    /// First minute of the local day in which rounds are skipped, and the minute at which they resume. The span
-    /// crosses midnight if the first is later.
-    pub quiet_hours: Option<(u16, u16)>,
+    /// Hours of the local day in which rounds are skipped. `None`: never.
+    pub quiet_hours: Option<QuietHours>,
 }
 
 impl Default for SkipRules {
@@ -82,12 +83,9 @@ pub fn skip_reason(
 }
 
 fn quiet_hours_reason(rules: &SkipRules, minute: u16) -> Option<SkipReason> {
-    let (from, to) = rules.quiet_hours?;
-    let is_quiet = if from <= to { (from..to).contains(&minute) } else { minute >= from || minute < to };
+    let QuietHours { from, to } = rules.quiet_hours.filter(|hours| hours.contains(minute))?;
     let clock = |minute: u16| format!("{:02}:{:02}", minute / 60, minute % 60);
-    is_quiet.then(|| {
-        SkipReason::new("quiet-hours", format!("no rounds run from {} to {}", clock(from), clock(to)))
-    })
+    Some(SkipReason::new("quiet-hours", format!("no rounds run from {} to {}", clock(from), clock(to))))
 }
 
 fn battery_reason(rules: &SkipRules, now: &MachineSnapshot) -> Option<SkipReason> {
@@ -210,7 +208,8 @@ mod tests {
 
     #[test]
     fn quiet_hours_may_cross_midnight() {
-        let rules = SkipRules { quiet_hours: Some((22 * 60, 7 * 60)), ..SkipRules::default() };
+        let night = QuietHours { from: 22 * 60, to: 7 * 60 };
+        let rules = SkipRules { quiet_hours: Some(night), ..SkipRules::default() };
         let is_quiet =
             |hour: u16| skip_reason(&rules, &MachineSnapshot::default(), None, hour * 60).is_some();
         assert!(is_quiet(23) && is_quiet(0) && is_quiet(6) && !is_quiet(7) && !is_quiet(21));

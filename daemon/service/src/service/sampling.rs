@@ -340,9 +340,7 @@ fn to_nanoseconds(time: Duration) -> i64 {
 mod tests {
     use std::path::Path;
 
-    use longhaul_model::{
-        CounterReading, MachineStep, ProbeKind, ProbeSample, Protocol, Role, Timestamp, WorkerSample,
-    };
+    use longhaul_model::{CounterReading, ProbeKind, ProbeSample, Protocol, Role, Timestamp, WorkerSample};
 
     use super::*;
     use crate::worker::Launcher;
@@ -351,14 +349,6 @@ mod tests {
 
     impl Sensors for NoSensors {
         fn counter_readings(&mut self, _: &[(TargetName, Mount)]) -> Option<Vec<CounterReading>> {
-            None
-        }
-
-        fn machine_sample(&mut self) -> MachineStep {
-            MachineStep::default()
-        }
-
-        fn machine_facts(&mut self) -> Option<BTreeMap<String, String>> {
             None
         }
     }

@@ -66,6 +66,7 @@ impl StatusPublisher {
             started_us: self.started,
             now_us: now.wall,
             state: if is_stopping { State::Stopping } else { state },
+            is_paused: matches!(state, State::Paused { .. }),
             problems: vec![],
             targets: view.targets(&waiting(&state, next)),
             stalls: vec![],

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use longhaul_measure::parse::{percent_decode, server_name};
-use longhaul_model::{Mount, ProtocolFamily};
+use longhaul_model::Mount;
 
 /// The similarity of two mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ pub fn similar_pairs(mounts: &[Mount]) -> Vec<MountPair> {
 }
 
 fn similarity(a: &Mount, b: &Mount) -> Option<MountSimilarity> {
-    if ![a, b].iter().all(|mount| is_remote(mount)) || a.source.is_empty() {
+    if ![a, b].iter().all(|mount| mount.protocol.family().is_remote()) || a.source.is_empty() {
         return None;
     }
     if a.source == b.source {
@@ -46,13 +46,6 @@ fn similarity(a: &Mount, b: &Mount) -> Option<MountSimilarity> {
     match (folder_name(&a.source), folder_name(&b.source)) {
         (Some(a), Some(b)) if a == b => Some(MountSimilarity::SameFolder),
         _ => Some(MountSimilarity::SameServer),
-    }
-}
-
-fn is_remote(mount: &Mount) -> bool {
-    match mount.protocol.family() {
-        ProtocolFamily::Network | ProtocolFamily::Fuse => true,
-        ProtocolFamily::Local | ProtocolFamily::Other => false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use longhaul_measure::sandbox::FOLDER_PREFIX;
-use longhaul_model::{Mount, ProtocolFamily};
+use longhaul_model::Mount;
 
 /// The reason why a folder is a bad choice for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +100,7 @@ impl fmt::Display for PathConcern {
 }
 
 fn is_local(path: &Path, mounts: &[Mount]) -> bool {
-    let family = Mount::for_path(mounts, path).map(|mount| mount.protocol.family());
-    matches!(family, Some(ProtocolFamily::Local | ProtocolFamily::Other))
+    Mount::for_path(mounts, path).is_some_and(|mount| !mount.protocol.family().is_remote())
 }
 
 /// Resolves the symbolic links of the existing part of a path.

@@ -4,11 +4,24 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
+use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_measure::recorder::InFlightCall;
 use longhaul_measure::worker::{FailureReport, RunReport, VERSION, WorkerMessage};
 use longhaul_model::{Conditions, Failure, Operation, Outcome, TargetName};
 
 use super::phase_record::call_age;
+
+/// Returns what to do about a call that does not return. On a Mac the first open of a share waits until the user has answered whether
+/// the program may use it (public reports: bobmatnyc/trusty-tools#723, philgutowski/relay#43).
+fn hang_advice(system: System, operation: Option<Operation>) -> &'static str {
+    match (system, operation) {
+        (System::MacOs, Some(Operation::Open)) => {
+            "If macOS asks whether longhauld may use files on a network volume, click Allow (the question may be behind other windows). \
+             If not, check the NAS and the network"
+        }
+        _ => "Check the NAS and the network",
+    }
+}
 
 /// Returns the report of a run or preparation that hung.
 pub fn hung_failure(path: &Path, flight: Option<InFlightCall>, cap: Duration) -> FailureReport {
@@ -22,9 +35,9 @@ pub fn hung_failure(path: &Path, flight: Option<InFlightCall>, cap: Duration) ->
         None => format!("the worker of {} does not respond", path.display()),
     };
     let message = format!(
-        "{cause}; the cap is {:.0} s. Check the NAS and the network. longhaul continues with the other targets, \
-         and with this one once the call returns",
-        cap.as_secs_f64()
+        "{cause}; the cap is {:.0} s. {}. longhaul continues with the other targets, and with this one once the call returns",
+        cap.as_secs_f64(),
+        hang_advice(SYSTEM, flight.map(|flight| flight.operation))
     );
     FailureReport {
         outcome: Outcome::Hung,
@@ -108,9 +121,9 @@ pub fn still_hung_failure(path: &Path, operation: Option<Operation>) -> FailureR
             path: Some(path.display().to_string()),
             error: None,
             message: format!(
-                "{operation_text} of an earlier run on {} has still not returned. Check the NAS and the network; \
-                 longhaul continues with this target when it does",
-                path.display()
+                "{operation_text} of an earlier run on {} has still not returned. {}; longhaul continues with this target when it does",
+                path.display(),
+                hang_advice(SYSTEM, operation)
             ),
         },
     }
@@ -119,6 +132,18 @@ pub fn still_hung_failure(path: &Path, operation: Option<Operation>) -> FailureR
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_that_hangs_may_wait_for_an_answer_on_a_mac() {
+        assert!(hang_advice(System::MacOs, Some(Operation::Open)).contains("click Allow"));
+        for (system, operation) in [
+            (System::MacOs, Some(Operation::Read)),
+            (System::MacOs, None),
+            (System::Linux, Some(Operation::Open)),
+        ] {
+            assert_eq!(hang_advice(system, operation), "Check the NAS and the network");
+        }
+    }
 
     #[test]
     fn failures_of_a_worker_are_recognized_by_their_message() {

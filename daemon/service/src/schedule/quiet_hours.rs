@@ -1,9 +1,9 @@
-//! Hours of the day in which nothing is sent.
+//! Hours of the day in which no round runs, or nothing is sent.
 
 use jiff::{ToSpan, Zoned};
 use longhaul_model::Timestamp;
 
-/// Hours of the local day in which nothing is sent, as minutes of the day. They cross midnight if the first is later.
+/// Hours of the local day, as minutes of the day. They cross midnight if the first is later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {
     /// First quiet minute.
@@ -13,15 +13,19 @@ pub struct QuietHours {
 }
 
 impl QuietHours {
-    /// Returns the end of the quiet hours that contain a time. `None`: it is not in quiet hours.
-    pub fn end(self, now: &Zoned) -> Option<Timestamp> {
-        let minute = now.hour().unsigned_abs() as u16 * 60 + now.minute().unsigned_abs() as u16;
-        let is_quiet = if self.from <= self.to {
+    /// Returns whether a minute of the day is quiet.
+    pub fn contains(self, minute: u16) -> bool {
+        if self.from <= self.to {
             (self.from..self.to).contains(&minute)
         } else {
             minute >= self.from || minute < self.to
-        };
-        if !is_quiet {
+        }
+    }
+
+    /// Returns the end of the quiet hours that contain a time. `None`: it is not in quiet hours.
+    pub fn end(self, now: &Zoned) -> Option<Timestamp> {
+        let minute = now.hour().unsigned_abs() as u16 * 60 + now.minute().unsigned_abs() as u16;
+        if !self.contains(minute) {
             return None;
         }
         let days = if minute < self.to { 0 } else { 1 };

@@ -1,10 +1,6 @@
 //! Simulates hours to weeks of the service with events around it, and checks what the
 //! database contains afterwards.
 
-#![allow(clippy::unwrap_used)]
-
-mod world;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -21,7 +17,8 @@ use longhaul_service::handle::ServiceHandle;
 use longhaul_service::program_file::{ProgramFile, ServiceManager};
 use longhaul_service::sampling::Sensors;
 use longhaul_store::{Reader, RoundStatus, StoredRound};
-use world::{
+
+use crate::world::{
     DAY, HOUR, SECOND, SimulatedEvent, Simulation, WEEK, both_shares, folder, normal_machine,
     refused_fidelity, rounds,
 };

@@ -2,9 +2,6 @@
 //! accounted for, and memory does not grow.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)]
-
-mod world;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,19 +13,20 @@ use longhaul_service::handle::ServiceHandle;
 use longhaul_store::{Reader, RoundStatus, StoredRound};
 use parking_lot::Mutex;
 use rustix::process::geteuid;
-use world::{DAY, HOUR, SimulatedEvent, Simulation, folder, rounds};
 
-/// Set in the process that runs in a mount namespace of its own.
-const INSIDE: &str = "LONGHAUL_TEST_INSIDE";
-const TEST: &str = "week_on_a_full_disk_loses_no_run";
+use crate::own_process::in_own_process;
+use crate::world::{DAY, HOUR, SimulatedEvent, Simulation, folder, rounds};
 
 /// Resident memory of this process in kB, once a day of the full week.
 static MEMORY: Mutex<Vec<u64>> = Mutex::new(vec![]);
 
 #[test]
 fn week_on_a_full_disk_loses_no_run() {
-    if std::env::var_os(INSIDE).is_none() {
-        return run_in_own_mounts();
+    // In a mount namespace of its own it may mount, with root or an unprivileged user namespace, and leaves no mount behind.
+    let user: &[&str] = if geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
+    let unshare = [&["unshare"][..], user, &["--mount", "--"]].concat();
+    if !in_own_process(week_on_a_full_disk_loses_no_run, &unshare) {
+        return;
     }
     let folder = folder();
     mount_memory(folder.path());
@@ -87,17 +85,4 @@ fn mount_memory(at: &Path) {
     let mounted =
         Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]).arg(at).status().unwrap();
     assert!(mounted.success());
-}
-
-/// Runs the test in a mount namespace of its own, so that it may mount and leaves no mount behind.
-fn run_in_own_mounts() {
-    let user: &[&str] = if geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
-    let again = Command::new("unshare")
-        .args(user)
-        .args(["--mount", "--"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", TEST, "--nocapture"])
-        .env(INSIDE, TEST)
-        .status();
-    assert!(again.unwrap().success(), "it needs root or unprivileged user namespaces");
 }

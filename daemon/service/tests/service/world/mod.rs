@@ -1,9 +1,6 @@
 //! A simulated environment for the real service: clocks, machine and worker output are scripted; schedule,
 //! rounds, processes, pipes and database are real.
 
-// Each test file includes this module and uses only a part of it.
-#![allow(dead_code, clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;

@@ -1,9 +1,5 @@
 //! The answers of a simulated service to the callers of `longhaul doctor`.
 
-#![allow(clippy::unwrap_used)]
-
-mod world;
-
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -12,7 +8,8 @@ use longhaul_service::config::Config;
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::status::Check;
 use parking_lot::Mutex;
-use world::{HOUR, SimulatedEvent, Simulation, folder};
+
+use crate::world::{HOUR, SimulatedEvent, Simulation, folder};
 
 #[test]
 fn doctor_answers_each_of_two_waiting_callers() {

@@ -1,0 +1,11 @@
+//! Tests of the real service in a simulated environment.
+
+#![allow(clippy::unwrap_used)]
+
+mod checks;
+mod doctor;
+mod eight_weeks;
+mod full_disk;
+mod life;
+mod own_process;
+mod world;
