@@ -39,7 +39,7 @@ pub use nas::NasCommand;
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
 pub use record::{FormatArg, RecordArgs, RecordCommand, RecordShowArgs, RecordingChoice};
-pub use report::{ExportArgs, ExportKind, PairArg, ReportArgs, ReportFormat};
+pub use report::{ExportArgs, ExportFormat, ExportKind, PairArg, ReportArgs, ReportFormat};
 pub use selfcheck::SelfCheckArgs;
 pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
 pub use telemetry::TelemetryCommand;
@@ -60,14 +60,17 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
+/// Heading of the options that every command accepts, in the help of a command.
+const GLOBAL_HEADING: &str = "Global options";
+
 /// Options that every command accepts.
 #[derive(Args, Clone)]
 pub struct GlobalArgs {
     /// Path of the database [default: in the platform's data folder].
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = GLOBAL_HEADING)]
     pub database: Option<PathBuf>,
     /// Path of the configuration file [default: config.toml in the platform's configuration folder, if it exists].
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = GLOBAL_HEADING)]
     pub config: Option<PathBuf>,
 }
 

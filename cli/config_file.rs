@@ -1,53 +1,13 @@
 //! Reads and writes the configuration file.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
-use longhaul_measure::private_files;
+use longhaul_measure::private_files::{Overwrite, write_atomically};
 use longhaul_service::config::{ConfigLoader, IgnoredSetting};
 
 use crate::errors::UsageError;
-
-/// Permission to replace an existing configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Overwrite {
-    /// The file must not exist yet.
-    Never,
-    /// An existing file is replaced.
-    Always,
-}
-
-/// Writes a file atomically: first under a temporary name next to it, then moved into place. The permissions of a file
-/// that is replaced are kept.
-///
-/// # Errors
-///
-/// If the file cannot be written; with [`Overwrite::Never`] also if it exists.
-pub fn write_atomically(path: &Path, text: &str, replace: Overwrite) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        private_files::create_folder(folder)?;
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
-    let temporary = PathBuf::from(name);
-    let mut file = private_files::options().write(true).create_new(true).open(&temporary)?;
-    let mode = fs::metadata(path).map(|found| found.permissions());
-    let written = mode
-        .map_or(Ok(()), |mode| fs::set_permissions(&temporary, mode))
-        .and_then(|()| file.write_all(text.as_bytes()))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| match replace {
-            Overwrite::Always => fs::rename(&temporary, path),
-            // Unlike `rename`, `hard_link` fails if the file has been created in the meantime.
-            Overwrite::Never => fs::hard_link(&temporary, path),
-        });
-    match fs::remove_file(&temporary) {
-        Err(error) if error.kind() != ErrorKind::NotFound => written.and(Err(error)),
-        _ => written,
-    }
-}
 
 /// Reads the text of a configuration; empty if there is none. An invalid one is refused before anything is written.
 ///
@@ -79,25 +39,5 @@ pub fn replace_text(path: &Path, text: &str) -> anyhow::Result<()> {
     // A link to a file kept elsewhere stays a link.
     let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let overwrite = if file.exists() { Overwrite::Always } else { Overwrite::Never };
-    write_atomically(&file, text, overwrite).with_context(|| format!("write {}", file.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn config_is_written_atomically_and_not_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a/config.toml");
-        write_atomically(&path, "one", Overwrite::Never).unwrap();
-        assert_eq!(
-            write_atomically(&path, "two", Overwrite::Never).unwrap_err().kind(),
-            ErrorKind::AlreadyExists
-        );
-        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
-        write_atomically(&path, "three", Overwrite::Always).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "three");
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "the temporary file is removed");
-    }
+    write_atomically(&file, text.as_bytes(), overwrite).with_context(|| format!("write {}", file.display()))
 }

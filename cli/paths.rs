@@ -159,6 +159,14 @@ pub fn missing_folders(targets: &[Target], mounts: &[Mount]) -> anyhow::Result<V
     Ok(missing)
 }
 
+/// Refuses targets of the command line whose folder does not exist now: a round without them would be stored.
+pub fn check_folders(given: &[Target], mounts: &[Mount]) -> anyhow::Result<()> {
+    match missing_folders(given, mounts)?.into_iter().next() {
+        Some(missing) => Err(UsageError(missing.warning).into()),
+        None => Ok(()),
+    }
+}
+
 /// Refuses targets in folders where the results are written, and warns of other unsuitable folders. Only the paths
 /// are compared; no target is touched.
 pub fn check_paths(targets: &[Target], folders: &SpecialFolders) -> anyhow::Result<()> {
@@ -239,5 +247,28 @@ fn default_role(path: &Path, mounts: &[Mount]) -> Role {
     match Mount::for_path(mounts, path).map(|mount| mount.protocol.family()) {
         Some(ProtocolFamily::Local) => Role::Baseline,
         Some(ProtocolFamily::Network | ProtocolFamily::Fuse | ProtocolFamily::Other) | None => Role::Share,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::Protocol;
+
+    #[test]
+    fn target_in_a_missing_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        // Behind a symbolic link, as /tmp is on a Mac, no folder is looked at.
+        let folder = folder.path().canonicalize().unwrap();
+        let check = |protocol: Protocol, path: PathBuf| {
+            let target = Target { name: "a".parse().unwrap(), path, role: Role::Share };
+            check_folders(&[target], &[Mount::new("/", "disk", protocol)]).map_err(|error| error.to_string())
+        };
+        let local = || Protocol::Local("apfs".to_owned());
+        let refused = check(local(), folder.join("nope")).unwrap_err();
+        assert!(refused.starts_with("target `a`: there is no "), "{refused}");
+        assert!(refused.contains("mount the share"), "{refused}");
+        assert_eq!(check(local(), folder.clone()), Ok(()));
+        assert_eq!(check(Protocol::Smb(None), folder.join("nope")), Ok(()), "a share may not answer");
     }
 }

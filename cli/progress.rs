@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_model::{Progress, Target, TargetName};
-use longhaul_service::foreground::ForegroundObserver;
 use longhaul_service::round::RoundObserver;
 use longhaul_service::worker::WorkerObserver;
 use longhaul_store::StoredRun;
@@ -131,13 +130,14 @@ impl RoundObserver for ProgressUi<'_> {
         };
         self.bar.suspend(|| crate::output::println!("{text}"));
     }
-}
 
-impl ForegroundObserver for ProgressUi<'_> {
     fn round_started(&mut self, number: i64, index: u32, rounds: u32) {
-        if matches!(self.progress_style, OutputStyle::ShortLines | OutputStyle::Lines) {
-            self.bar.suspend(|| crate::output::println!("round {} of {rounds} (number {number})", index + 1));
-        }
+        let stored_as = match self.progress_style {
+            OutputStyle::Lines => format!(" (number {number})"),
+            OutputStyle::ShortLines => String::new(),
+            OutputStyle::Json | OutputStyle::Failures | OutputStyle::Silent => return,
+        };
+        self.bar.suspend(|| crate::output::println!("round {} of {rounds}{stored_as}", index + 1));
     }
 
     fn may_continue(&mut self, _place: u32) -> bool {

@@ -146,7 +146,7 @@ pub struct ExportArgs {
     /// The file to write, with share.
     #[arg(value_name = "FILE", conflicts_with = "output")]
     pub file: Option<PathBuf>,
-    /// The file format; share and fleet have their own.
+    /// The file format; share and fleet have their own [default: that of --output by its name, else csv].
     #[arg(long, value_enum)]
     pub format: Option<ExportFormat>,
     /// Start of the period: a day, such as 2026-11-09, or a time, such as 2026-11-09T18:00:00+01:00. Earlier rounds are

@@ -84,14 +84,17 @@ pub fn resume(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
 /// Starts a round.
 pub fn start_round(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let client = connect(shared)?;
-    if client.status()?.state == State::Idle {
+    let state = client.status()?.state;
+    if state == State::Idle {
         let message = "no target is configured, so there is nothing to measure: run `longhaul init`";
         return Err(UsageError(message.to_owned()).into());
     }
     client.send_command("round", &json!({}))?;
-    crate::output::println!(
-        "A round starts as soon as none is in progress. `longhaul status --watch` shows it."
-    );
+    let answer = match state {
+        State::Paused { .. } => "A round starts now, although rounds are paused; the pause stays.",
+        _ => "A round starts as soon as none is in progress.",
+    };
+    crate::output::println!("{answer} `longhaul status --watch` shows it.");
     Ok(exit::OK)
 }
 

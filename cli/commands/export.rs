@@ -1,5 +1,6 @@
 //! `longhaul export`: writes the stored data to a file or to standard output.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal};
 use std::path::Path;
@@ -10,7 +11,7 @@ use jiff::tz::TimeZone;
 use longhaul_export::{Error, Format, Output, Window, WindowError};
 use longhaul_view::units::count;
 
-use crate::arguments::{ExportArgs, ExportKind, GlobalArgs};
+use crate::arguments::{ExportArgs, ExportFormat, ExportKind, GlobalArgs};
 use crate::errors::UsageError;
 use crate::{exit, paths, result_file};
 
@@ -31,16 +32,11 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         let message = "`export integrity` has totals since the beginning: leave out --from and --to";
         return Err(UsageError(message.to_owned()).into());
     }
-    let format = match arguments.format {
-        Some(format) if arguments.file.is_none() => Format::from(format),
-        _ => {
-            return Err(UsageError(
-                "give `--format csv`, `json` or `parquet`; without `--output FILE`, csv and json are printed"
-                    .to_owned(),
-            )
-            .into());
-        }
-    };
+    if arguments.file.is_some() {
+        let message = "only `export share` takes FILE alone: give `--output FILE`";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    let format = format_of(arguments.format, arguments.output.as_deref());
     format.require()?;
     if format == Format::Parquet && arguments.output.is_none() {
         return Err(UsageError("Parquet needs an output file: give `--output FILE`".to_owned()).into());
@@ -71,6 +67,17 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
     }
 }
 
+/// Returns the format that was given, or else that of the output file by its name, or else CSV.
+fn format_of(given: Option<ExportFormat>, output: Option<&Path>) -> Format {
+    let extension = output.and_then(Path::extension).and_then(OsStr::to_str).map(str::to_ascii_lowercase);
+    match (given, extension.as_deref()) {
+        (Some(format), _) => format.into(),
+        (None, Some("json" | "jsonl")) => Format::Json,
+        (None, Some("parquet")) => Format::Parquet,
+        (None, _) => Format::Csv,
+    }
+}
+
 fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output> {
     let Some(path) = path else {
         return Ok(Output {
@@ -91,5 +98,20 @@ fn print_row_count(rows: u64, path: Option<&Path>) {
         Some(path) => crate::output::eprintln!("{rows} written to {}", path.display()),
         None if std::io::stdout().is_terminal() => {}
         None => crate::output::eprintln!("{rows} written"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn format_is_that_of_the_file_or_csv() {
+        let of = |name: &str| format_of(None, Some(Path::new(name)));
+        assert_eq!(["a.json", "a.JSONL"].map(of), [Format::Json, Format::Json]);
+        assert_eq!(of("a.parquet"), Format::Parquet);
+        assert_eq!(["a.csv", "a", "a.txt"].map(of), [Format::Csv; 3]);
+        assert_eq!(format_of(None, None), Format::Csv);
+        assert_eq!(format_of(Some(ExportFormat::Csv), Some(Path::new("a.json"))), Format::Csv);
     }
 }

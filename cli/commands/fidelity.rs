@@ -18,9 +18,10 @@ use longhaul_view::screens::checks;
 use super::run::Session;
 use crate::arguments::{FidelityArgs, GlobalArgs};
 use crate::paths::TargetSources;
-use crate::{errors, exit, paths, render};
+use crate::{exit, paths, render};
 
-/// Checks the targets, stores the findings and prints them. While another longhaul measures, prints what is stored.
+/// Checks the targets, stores the findings and prints them. Prints what is stored while another longhaul measures, or if no target can
+/// be checked.
 pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?;
     let database = paths::database(shared, &config)?;
@@ -33,18 +34,61 @@ pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<Exit
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
     let session = match Session::open(database.clone(), &mounts) {
         Ok(session) => session,
-        Err(error) if is_measuring(&error) => {
-            return print_stored(&Reader::open(&database)?, &targets, arguments, error);
+        Err(error) => {
+            let Some(next_step) = next_step_if_locked(&error) else { return Err(error) };
+            let stored = stored_of(&database, &targets)?;
+            if stored.is_empty() {
+                return Err(error);
+            }
+            crate::output::eprintln!("longhaul: these are stored results; {next_step}");
+            print(&stored, arguments)?;
+            return Ok(exit::OK);
         }
-        Err(error) => return Err(error),
     };
     let (checks, code) = check_all(&session, &targets, config.settings.operations_per_second)?;
-    print(&checks, arguments)?;
+    if checks.is_empty() {
+        print_unchecked(&database, &targets, arguments)?;
+    } else {
+        print(&checks, arguments)?;
+    }
     Ok(code)
 }
 
-fn is_measuring(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(DatabaseLockError::AlreadyLocked { .. }))
+/// Returns what to do if another process holds the lock of the database; `None` for another error.
+fn next_step_if_locked(error: &anyhow::Error) -> Option<String> {
+    let Some(DatabaseLockError::AlreadyLocked { holder, .. }) = error.downcast_ref() else { return None };
+    Some(match holder {
+        Some(holder) if holder.starts_with("longhauld,") => {
+            "to check again now, first stop the service: `longhaul service stop`".to_owned()
+        }
+        Some(holder) => {
+            format!("another longhaul ({holder}) is measuring: to check again, wait until it ends")
+        }
+        None => "another longhaul is measuring: to check again, wait until it ends".to_owned(),
+    })
+}
+
+/// Returns the stored findings of targets.
+fn stored_of(database: &Path, targets: &[Target]) -> anyhow::Result<Vec<TargetFidelity>> {
+    let mut stored = Reader::open(database)?.fidelity()?;
+    stored.retain(|check| targets.iter().any(|target| target.name == check.target));
+    Ok(stored)
+}
+
+/// Prints the stored findings if no target could be checked, whose reasons were printed: of the targets that were asked for, or else of
+/// all, also of those that were removed or moved.
+fn print_unchecked(database: &Path, targets: &[Target], arguments: &FidelityArgs) -> anyhow::Result<()> {
+    let stored = match arguments.targets.is_empty() {
+        true => Reader::open(database)?.fidelity()?,
+        false => stored_of(database, targets)?,
+    };
+    if !stored.is_empty() {
+        crate::output::eprintln!("longhaul: these are stored results, because no target could be checked");
+    }
+    if arguments.json || !stored.is_empty() {
+        print(&stored, arguments)?;
+    }
+    Ok(())
 }
 
 /// Returns the targets from the arguments, or else from the configuration.
@@ -64,7 +108,7 @@ fn print_all_stored(database: &Path, arguments: &FidelityArgs) -> anyhow::Result
     if stored.is_empty() {
         return Err(paths::no_target().into());
     }
-    crate::output::eprintln!("longhaul: these are the last results, because no target is configured");
+    crate::output::eprintln!("longhaul: these are stored results, because no target is configured");
     print(&stored, arguments)?;
     Ok(exit::OK)
 }
@@ -102,23 +146,6 @@ fn check_all(
     Ok((checks, code))
 }
 
-/// Prints the stored findings of the targets, with the reason why nothing is checked now; fails if there are none.
-fn print_stored(
-    reader: &Reader,
-    targets: &[Target],
-    arguments: &FidelityArgs,
-    reason: anyhow::Error,
-) -> anyhow::Result<ExitCode> {
-    let mut checks = reader.fidelity()?;
-    checks.retain(|check| targets.iter().any(|target| target.name == check.target));
-    if checks.is_empty() {
-        return Err(reason);
-    }
-    crate::output::eprintln!("longhaul: these are the last results, because {}", errors::text(&reason));
-    print(&checks, arguments)?;
-    Ok(exit::OK)
-}
-
 fn print(checks: &[TargetFidelity], arguments: &FidelityArgs) -> anyhow::Result<()> {
     if arguments.json {
         crate::output::println!("{}", serde_json::to_string_pretty(&FidelityJson::new(checks))?);
@@ -126,4 +153,23 @@ fn print(checks: &[TargetFidelity], arguments: &FidelityArgs) -> anyhow::Result<
         render::print(&checks::fidelity(checks, &TimeZone::system()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_step_depends_on_the_holder_of_the_lock() {
+        let locked = |holder: Option<&str>| {
+            let holder = holder.map(str::to_owned);
+            next_step_if_locked(&DatabaseLockError::AlreadyLocked { path: "/d.lock".into(), holder }.into())
+        };
+        let of_service = locked(Some("longhauld, process 7")).unwrap();
+        assert!(of_service.contains("`longhaul service stop`"), "{of_service}");
+        for other in [locked(Some("longhaul, process 8")), locked(None)] {
+            assert!(other.as_ref().unwrap().contains("wait until it ends"), "{other:?}");
+        }
+        assert_eq!(next_step_if_locked(&anyhow::anyhow!("another error")), None);
+    }
 }

@@ -186,14 +186,17 @@ fn measure_through(
     writer: usize,
 ) -> anyhow::Result<Vec<FreshnessSample>> {
     let name = workers[writer].target().name.clone();
-    let seconds = check.plan.watch.as_secs();
-    crate::output::eprintln!(
-        "Changing files through {name}; looking for the changes for at most {seconds} s ..."
-    );
+    crate::output::eprintln!("Changing files through {name}; {} ...", search_time(&check.plan));
     let sandbox = SandboxBefore::of(workers[writer]);
     let measured = check.run(workers, writer);
     sandbox.restore(workers[writer]);
     measured.map_err(|report| anyhow::anyhow!("{name}: {}", report.failure.message))
+}
+
+/// Returns for how long changes are looked for: each for the limit, and all together longer, because they are made at random times.
+fn search_time(plan: &FreshnessPlan) -> String {
+    let limit = plan.watch.saturating_sub(plan.spread);
+    format!("looking for each change for at most {} s ({} s in all)", limit.as_secs(), plan.watch.as_secs())
 }
 
 /// Returns the targets to measure, all of them as shares, and the path of the database.
@@ -223,4 +226,16 @@ fn writers(targets: &[Target], through: Option<&TargetName>) -> anyhow::Result<V
     let found = targets.iter().position(|target| target.name == *name);
     let found = found.ok_or_else(|| UsageError(format!("there is no target `{name}`; known: {}", names())));
     Ok(vec![found?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_each_change_is_the_limit_that_was_given() {
+        let (short, long) = (search_time(&plan(3, 5)), search_time(&plan(3, 60)));
+        assert_eq!(short, "looking for each change for at most 5 s (10 s in all)");
+        assert_eq!(long, "looking for each change for at most 60 s (90 s in all)");
+    }
 }

@@ -31,7 +31,8 @@ pub fn run(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<Exi
     let lines = integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?);
     if arguments.json {
         crate::output::println!("{}", serde_json::to_string_pretty(&lines)?);
-    } else {
+    } else if !arguments.check || !lines.is_empty() {
+        // Without results, the screen would recommend the check that has just failed, whose reason was printed.
         render::print(&checks::integrity(&lines, &TimeZone::system()));
     }
     Ok(code)

@@ -12,7 +12,6 @@ use longhaul_model::{ProbeStep, Resolution, Stall, TargetName, Timestamp};
 use longhaul_store::{Reader, SampleFilter, StoredEvent};
 use longhaul_view::screens::{self, events::Entry, stalls::StallList};
 use longhaul_view::time::utc_offset_at;
-use longhaul_view::units;
 use serde_json::json;
 
 use crate::arguments::{GlobalArgs, HistoryArgs, LatencyArgs, StallArgs};
@@ -114,11 +113,8 @@ pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<Ex
         events.into_iter().for_each(print);
     } else {
         let entries: Vec<Entry> = events.into_iter().map(|stored| Entry::Event(stored.event)).collect();
-        render::print(&screens::events::recent_events(
-            &entries,
-            &units::duration(arguments.since.0.into()),
-            &TimeZone::system(),
-        ));
+        let window = Duration::from_secs(arguments.since.0.into());
+        render::print(&screens::events::recent_events(entries, window, &TimeZone::system()));
     }
     Ok(exit::OK)
 }

@@ -1,7 +1,7 @@
 //! `longhaul merge`: merges the files of many machines, or checks them.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use longhaul_analysis::summary::Week;
@@ -19,14 +19,27 @@ pub fn run(arguments: &MergeArgs) -> anyhow::Result<ExitCode> {
     }
     let merged = merge(arguments.files.iter().map(|path| checked(path)).collect());
     for file in &merged.refused {
-        crate::output::eprintln!("longhaul: left out {}: {}", file.file, file.reason);
+        let path = given_path(&arguments.files, &file.file);
+        crate::output::eprintln!("longhaul: left out {path}: {}", file.reason);
+    }
+    if merged.machines == 0 {
+        return Ok(ExitCode::from(exit::NO_DATA));
     }
     let text = rendered(&merged, arguments.format)?;
     match &arguments.output {
         None => crate::output::print!("{text}"),
         Some(path) => result_file::write(path, text)?,
     }
-    Ok(if merged.machines > 0 { exit::OK } else { ExitCode::from(exit::NO_DATA) })
+    Ok(exit::OK)
+}
+
+/// Returns the path that was given for a file of this name; the name alone if several files have it.
+fn given_path(given: &[PathBuf], name: &str) -> String {
+    let has_name = |path: &&PathBuf| file_name(path) == name;
+    match given.iter().filter(has_name).collect::<Vec<_>>()[..] {
+        [path] => path.display().to_string(),
+        _ => name.to_owned(),
+    }
 }
 
 fn rendered(merged: &Merged, format: MergeFormat) -> anyhow::Result<String> {
@@ -67,9 +80,12 @@ fn checked(path: &Path) -> SharedFile {
             Err(format!("it contradicts itself: {} (`longhaul merge check` lists all)", finding.text))
         }
     });
-    // Without its folder: the result may be published.
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    SharedFile { name, content }
+    SharedFile { name: file_name(path), content }
+}
+
+/// Returns the name of a file without its folder, because the result may be published.
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// Reads a file, up to the largest size of such a file. The error continues a sentence that names the file.
@@ -84,4 +100,16 @@ fn load(path: &Path) -> Result<Share, String> {
     limited.read_to_end(&mut bytes).map_err(|error| format!("it cannot be read: {error}"))?;
     let today = platform::wall_clock().local_day(0);
     read(&bytes, Some(Week::of_day(today))).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_is_named_by_the_path_that_was_given() {
+        let given = ["/a/one.json", "/a/two.json", "/b/two.json"].map(PathBuf::from);
+        assert_eq!(given_path(&given, "one.json"), "/a/one.json");
+        assert_eq!(given_path(&given, "two.json"), "two.json", "the name is of two files");
+    }
 }

@@ -2,12 +2,15 @@
 
 use std::iter::once;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
 use longhaul_analysis::checks::integrity_ledger;
-use longhaul_analysis::summary::date_of_day;
-use longhaul_model::{History, Role, RoundStatus};
+use longhaul_analysis::summary::{Comparison, WeeklySummary, date_of_day};
+use longhaul_measure::platform;
+use longhaul_model::time::DAY;
+use longhaul_model::{History, Role, RoundRecord, RoundStatus};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths::{read_attributions, read_history};
 use longhaul_store::{Error, Reader};
@@ -21,8 +24,15 @@ use crate::arguments::GlobalArgs;
 use crate::client::connect;
 use crate::{exit, paths};
 
-/// Maximum number of answers and of problems that are shown.
-const MAX_LINES: usize = 3;
+/// Maximum number of problems that are shown.
+const MAX_PROBLEMS: usize = 3;
+/// Age of the last round from which its date says more.
+const MAX_AGE: Duration = DAY.saturating_mul(30);
+/// Explains longhaul before anything is configured or measured.
+const INTRODUCTION: [&str; 2] = [
+    "longhaul measures which network-drive protocol is faster for what you do.",
+    "First look: `longhaul demo`. Set up: `longhaul init`. Measure once: `longhaul try`.",
+];
 
 /// Prints the overview.
 pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
@@ -32,31 +42,40 @@ pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
         Err(error) => (ConfigLoader::system().read(None)?, Some(error)),
     };
     let is_broken = broken.is_some();
-    let mut lines = service(shared, &config);
+    let answers = answers(shared, &config)?;
+    let is_new = config.targets.is_empty() && answers.is_empty() && !is_broken;
+    let mut lines = match service(shared) {
+        Some(lines) => lines,
+        None if is_new => INTRODUCTION.map(str::to_owned).to_vec(),
+        None => vec![without_service(&config)],
+    };
     lines.extend(broken.map(|error| format!("Problem:  {error}. `longhaul config` checks it")));
-    lines.extend(answers(shared, &config)?);
+    lines.extend(answers);
     lines.push("Commands: `longhaul --help`".to_owned());
     lines.iter().for_each(|line| crate::output::println!("{line}"));
     Ok(if is_broken { ExitCode::from(exit::USAGE) } else { exit::OK })
 }
 
-/// Returns the state of the service and its problems; without a service, the next step.
-fn service(shared: &GlobalArgs, config: &Config) -> Vec<String> {
-    let Ok(status) = connect(shared).and_then(|client| Ok(client.status()?)) else {
-        let next = match config.targets.is_empty() {
-            false => "`longhaul service install` measures in the background",
-            true => "`longhaul init` chooses what to compare, `longhaul try` shows what longhaul does",
-        };
-        return vec![format!("Service:  not running; {next}")];
+/// Returns the next step while no service runs.
+fn without_service(config: &Config) -> String {
+    let next = match config.targets.is_empty() {
+        false => "`longhaul service install` measures in the background",
+        true => "`longhaul init` chooses what to compare, `longhaul try` shows what longhaul does",
     };
+    format!("Service:  not running; {next}")
+}
+
+/// Returns the state of the service and its problems; `None` if none runs.
+fn service(shared: &GlobalArgs) -> Option<Vec<String>> {
+    let status = connect(shared).and_then(|client| Ok(client.status()?)).ok()?;
     let zone = TimeZone::system();
     let fact = |fact: &Fact| format!("{:<9} {}", format!("{}:", fact.name), fact.value.content());
     let mut lines: Vec<String> = status::in_short(&status, &zone).iter().map(fact).collect();
     let problems = status.problems.iter().map(|problem| problem.text.clone());
     let of_targets = status::target_problems(&status, &zone);
     let problems = problems.chain(of_targets.iter().map(|text| text.content()));
-    lines.extend(problems.take(MAX_LINES).map(|problem| format!("Problem:  {problem}")));
-    lines
+    lines.extend(problems.take(MAX_PROBLEMS).map(|problem| format!("Problem:  {problem}")));
+    Some(lines)
 }
 
 /// Returns the latest answer, what it rests on, what each share waits for, and the results of the checks; empty if there is no
@@ -73,7 +92,7 @@ fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> 
         integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
         fidelity: &reader.fidelity()?,
     });
-    let bottlenecks = why::bottlenecks(&read_attributions(&reader, ATTRIBUTED_ROUNDS)?);
+    let bottlenecks = why::bottlenecks(&weekly, &read_attributions(&reader, ATTRIBUTED_ROUNDS)?);
     let bottlenecks = bottlenecks.iter().map(|text| format!("Why:      {}", text.content()));
     let former = former_shares(&weekly, config).into_iter().map(|text| format!("Note:     {text}"));
     let rest = former.chain(bottlenecks).chain(checks.iter().map(|check| format!("Check:    {check}")));
@@ -83,21 +102,37 @@ fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> 
         return Ok(once(none).chain(rest).collect());
     }
     let answer = format!("Answer:   {}", recommendation::heading(&weekly));
-    let pairs = brief::answers(&weekly);
-    let more = pairs.len().saturating_sub(MAX_LINES);
-    let pairs = pairs.iter().take(MAX_LINES).map(|pair| format!("Speed:    {pair}"));
-    let report = report_line(&input.history, more);
-    Ok(once(answer).chain(pairs).chain(report).chain(rest).collect())
+    let data = data_line(&weekly, &input.history);
+    let report = data.as_ref().map(|_| report_line(&weekly));
+    let pair = brief::main_answer(&weekly).map(|pair| format!("Speed:    {pair}"));
+    Ok(once(answer).chain(data).chain(pair).chain(report).chain(rest).collect())
 }
 
-/// Returns where the rest of the answer is, and how old it is; `None` before the first round.
-fn report_line(history: &History, more_pairs: usize) -> Option<String> {
-    let last = history.rounds.iter().rev().find(|round| round.status == Some(RoundStatus::Ok))?;
-    let more = if more_pairs > 0 {
-        format!("{} more, and ", units::count(more_pairs, "pair"))
-    } else {
-        String::new()
+/// Returns the data that the answer rests on, and how old it is; `None` before the first complete round.
+fn data_line(weekly: &WeeklySummary, history: &History) -> Option<String> {
+    let is_complete = |round: &&RoundRecord| round.status == Some(RoundStatus::Ok);
+    let last = history.rounds.iter().rev().find(is_complete)?;
+    let headline = brief::main_pair(weekly).and_then(|pair| pair.headline.as_ref());
+    let data = match headline.filter(|headline: &&Comparison| !headline.days.is_empty()) {
+        Some(counted) => {
+            let rounds = units::count(counted.rounds.complete, "round");
+            format!("{rounds} on {}", units::count(counted.days.len(), "day"))
+        }
+        None => units::count(history.rounds.iter().filter(is_complete).count(), "complete round"),
     };
-    let date = date_of_day(last.day());
-    Some(format!("Report:   `longhaul report` has {more}all tasks; the last complete round was on {date}"))
+    let age = platform::wall_clock().since(last.started_us);
+    let last = match age < MAX_AGE {
+        true => format!("{} ago", units::estimated_duration(age.as_secs_f64())),
+        false => format!("on {}", date_of_day(last.day())),
+    };
+    Some(format!("Data:     {data}, the last one {last}"))
+}
+
+/// Returns where the rest of the answer is.
+fn report_line(weekly: &WeeklySummary) -> String {
+    let more = match weekly.pairs.len().saturating_sub(1) {
+        0 => String::new(),
+        pairs => format!("{} and ", units::count(pairs, "more pair")),
+    };
+    format!("Report:   `longhaul report` shows {more}all tasks")
 }

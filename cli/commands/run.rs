@@ -126,6 +126,10 @@ pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode>
     let database = paths::database(shared, &config)?;
     let plan = run_plan(arguments, &config, &mounts, &database)?;
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    if !arguments.targets.is_empty() {
+        // A share of the configuration may be away for a while: its rounds are stored without it.
+        paths::check_folders(&plan.targets, &mounts)?;
+    }
     paths::check_known_paths(&plan.targets, &config, &database)?;
     let session = Session::open(database, &mounts)?;
     session.writer.set_threshold_once(config.analysis.threshold)?;

@@ -20,7 +20,6 @@ use longhaul_view::screens::trial::trial;
 use super::run::{Session, run_counts};
 use super::runs::{OutputFormat, print_summary};
 use crate::arguments::{GlobalArgs, TryArgs};
-use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths, render};
 
@@ -40,9 +39,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let mut targets = paths::parse_targets(&arguments.targets, &mounts)?;
     paths::check_managed_targets(&targets, &config)?;
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
-    if let Some(missing) = paths::missing_folders(&targets, &mounts)?.into_iter().next() {
-        return Err(UsageError(missing.warning).into());
-    }
+    paths::check_folders(&targets, &mounts)?;
     paths::check_known_paths(&targets, &config, &database)?;
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
         targets.insert(0, local_target(&folder, &targets, &config, &database)?);

@@ -45,7 +45,7 @@ fn set(shared: &GlobalArgs, values: &[UsageValue]) -> anyhow::Result<ExitCode> {
     replace_text(&path, &with_usage(&text, &[&kept, values].concat())?)?;
     crate::output::println!("Written: {}", path.display());
     for UsageValue { key, times } in kept {
-        crate::output::println!("Also written, as in an ordinary week until now: {key}={times}");
+        crate::output::println!("Also written: {key}={times}, the default used until now");
     }
     Ok(exit::OK)
 }

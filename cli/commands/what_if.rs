@@ -2,24 +2,30 @@
 
 use std::process::ExitCode;
 
-use longhaul_analysis::prediction::{timed_runs, what_if};
+use longhaul_analysis::prediction::{AssumedChange, timed_runs, what_if};
 use longhaul_view::json::WhatIfJson;
 use longhaul_view::screens;
 
 use crate::arguments::{GlobalArgs, WhatIfArgs};
+use crate::errors::UsageError;
 use crate::{exit, paths, render};
 
 /// Prints the prediction for every metric of every network target.
 pub fn run(shared: &GlobalArgs, arguments: &WhatIfArgs) -> anyhow::Result<ExitCode> {
+    let change = arguments.change();
+    if change == AssumedChange::default() {
+        let usage = "say what would change: `--rtt 20ms`, `--bandwidth 100mbit` or `--disk ssd`";
+        return Err(UsageError(usage.to_owned()).into());
+    }
     let reader = paths::open_reader(shared)?;
     let phases = reader.phase_times(arguments.rounds)?;
     let nas = reader.nas_use_of(&phases)?;
-    let answers = what_if(&timed_runs(&phases, &nas), arguments.change());
+    let answers = what_if(&timed_runs(&phases, &nas), change);
     if arguments.json {
         let forms: Vec<WhatIfJson> = answers.iter().map(WhatIfJson::from).collect();
         crate::output::println!("{}", serde_json::to_string_pretty(&forms)?);
     } else {
-        render::print(&screens::what_if::what_if(arguments.change(), &answers));
+        render::print(&screens::what_if::what_if(change, &answers));
     }
     let is_answered = answers.iter().any(|one| one.changed.is_ok());
     Ok(if is_answered { exit::OK } else { ExitCode::from(exit::NO_DATA) })

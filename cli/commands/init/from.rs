@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
+use longhaul_measure::private_files::{Overwrite, write_atomically};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::status::CheckStatus;
 use longhaul_service::target_path::SpecialFolders;
@@ -17,7 +18,6 @@ use super::prompt::{DefaultAnswer, Prompter, TerminalPrompter, ask_yes_no};
 use super::source::Source;
 use crate::arguments::{GlobalArgs, InitArgs};
 use crate::commands::config::{checks, print_ignored};
-use crate::config_file::{Overwrite, write_atomically};
 use crate::{exit, paths, render};
 
 /// Reads a configuration, checks it as `longhaul config` does, shows the differences, and writes it.
@@ -103,7 +103,8 @@ fn permission(
 fn write(path: &Path, text: &str, overwrite: Overwrite) -> anyhow::Result<ExitCode> {
     // A link to a file kept elsewhere stays a link.
     let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    write_atomically(&file, text, overwrite).with_context(|| format!("write {}", file.display()))?;
+    write_atomically(&file, text.as_bytes(), overwrite)
+        .with_context(|| format!("write {}", file.display()))?;
     crate::output::println!(
         "Written: {}\nNext: `longhaul doctor` checks the targets; `longhaul service install` measures for weeks.",
         path.display()

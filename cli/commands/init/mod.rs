@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
+use longhaul_measure::private_files::{Overwrite, write_atomically};
 use longhaul_model::{Mount, Role, Run, Scale, Target};
 use longhaul_service::config::{Argument, Config, ConfigLoader};
 use longhaul_service::config_draft::{ConfigDraft, has_key};
@@ -24,7 +25,6 @@ use longhaul_store::{Reader, RunFilter};
 
 use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes, parse_times};
 use crate::commands::config::print_ignored;
-use crate::config_file::{Overwrite, write_atomically};
 use crate::errors::{self, UsageError};
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths};
@@ -91,7 +91,7 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let text = draft.to_toml().map_err(|error| UsageError(error.to_string()))?;
     let config = ConfigLoader::system().parse(&text, &path);
     print_ignored(&config.context("the generated configuration is invalid; please report this")?);
-    write_atomically(&path, &text, replace).with_context(|| format!("write {}", path.display()))?;
+    write_atomically(&path, text.as_bytes(), replace).with_context(|| format!("write {}", path.display()))?;
     crate::output::println!(
         "Written: {}\nNext: `longhaul run` runs a first round; `longhaul service install` measures for weeks.",
         path.display()
@@ -292,7 +292,7 @@ fn ask_folder_openings(ask: &mut dyn Prompter) -> io::Result<Option<f64>> {
 }
 
 fn ask_duty(ask: &mut dyn Prompter) -> io::Result<f64> {
-    let question = "What share of the time may rounds take, in percent?";
+    let question = "Maximum time for rounds, in percent of the day:";
     ask_until_valid(ask, question, &DEFAULT_DUTY_PERCENT.to_string(), |answer| {
         let number = answer.trim_end_matches('%').trim().parse::<f64>().ok();
         number

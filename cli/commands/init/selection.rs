@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use longhaul_model::{Mount, Protocol, ProtocolFamily, Role, Target, TargetName};
+use longhaul_model::{Mount, Protocol, Role, Target, TargetName};
 use longhaul_service::similar_mounts::{MountPair, MountSimilarity, similar_pairs};
 use longhaul_service::target_path::SpecialFolders;
 
@@ -21,11 +21,7 @@ pub struct MountTable<'a> {
 
 /// Returns the mounts that can be compared, in the order of the mount table: network and FUSE file systems.
 pub fn comparable_mounts(mounts: &[Mount]) -> Vec<Mount> {
-    let may = |mount: &&Mount| match mount.protocol.family() {
-        ProtocolFamily::Network | ProtocolFamily::Fuse => true,
-        ProtocolFamily::Local | ProtocolFamily::Other => false,
-    };
-    mounts.iter().filter(may).cloned().collect()
+    mounts.iter().filter(|mount| mount.protocol.family().is_remote()).cloned().collect()
 }
 
 /// Prints the mounts with their numbers, and which of them look like the same folder or server.

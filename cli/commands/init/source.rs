@@ -47,7 +47,7 @@ impl Source {
         match uri.scheme_str() {
             Some("https") => Ok(Self::Address(text.to_owned())),
             Some("http") if is_loopback(uri.host().unwrap_or_default()) => Ok(Self::Address(text.to_owned())),
-            _ => refused("it is not encrypted, so anybody on the way could change it; use https"),
+            _ => Err(UsageError(format!("{} is not encrypted; use https", without_query(text)))),
         }
     }
 
@@ -55,7 +55,7 @@ impl Source {
     pub fn name(&self) -> &Path {
         match self {
             Self::File(path) => path,
-            Self::Address(url) => Path::new(url.split(['?', '#']).next().unwrap_or(url)),
+            Self::Address(url) => Path::new(without_query(url)),
         }
     }
 
@@ -94,6 +94,11 @@ impl Source {
         let body = answer.body_mut().with_config().limit(longhaul_measure::private_files::MAX_BYTES);
         body.read_to_vec().map_err(|error| fail(reason(&error)))
     }
+}
+
+/// Returns an address without its query, which can be a secret.
+fn without_query(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or(url)
 }
 
 fn agent() -> Agent {
@@ -173,6 +178,8 @@ mod tests {
     fn name_has_no_query() {
         let source = Source::parse("https://example.com/site.toml?token=secret#x").unwrap();
         assert_eq!(source.name(), Path::new("https://example.com/site.toml"));
+        let refused = Source::parse("http://example.com/site.toml?token=secret").unwrap_err().to_string();
+        assert_eq!(refused, "http://example.com/site.toml is not encrypted; use https");
     }
 
     #[test]

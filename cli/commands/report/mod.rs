@@ -7,11 +7,11 @@ mod picture;
 
 use std::process::ExitCode;
 
-use longhaul_analysis::summary::{ClientCaching, WeeklySummary, client_caching};
+use longhaul_analysis::summary::{ClientCaching, Week, WeeklySummary, client_caching};
 use longhaul_measure::platform;
 use longhaul_view::json::WeekJson;
 use longhaul_view::redaction::with_neutral_names;
-use longhaul_view::screens::brief::brief;
+use longhaul_view::screens::brief::{before_first_week, brief};
 use longhaul_view::screens::week::{WeekReport, week};
 use longhaul_view::{Environment, Machine, html, markdown, negotiated_until, render};
 
@@ -42,7 +42,10 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
             picture::write(arguments.output.as_deref(), &longhaul_view::share_card(&weekly))?;
             None
         }
-        ReportFormat::Text => Some(text(shared, arguments, &weekly)?),
+        ReportFormat::Text => Some(match later_first_week(&input, &weekly) {
+            Some(first) => render::terminal::render(&before_first_week(&weekly, first)),
+            None => text(shared, arguments, &weekly)?,
+        }),
         ReportFormat::Md => Some(markdown(&weekly)),
         ReportFormat::Html => {
             let environment = environment(shared, arguments, &input)?;
@@ -57,6 +60,12 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         print_or_write(arguments.output.as_deref(), &text)?;
     }
     Ok(if arguments.exit_code { decision_exit_code(&weekly) } else { exit_code(&weekly) })
+}
+
+/// Returns the first week with a round if it is later than the week of the report.
+fn later_first_week(input: &WeeklyInput, weekly: &WeeklySummary) -> Option<Week> {
+    let first = input.history.rounds.first().map(|round| Week::of_day(round.day()));
+    first.filter(|first| *first > weekly.week)
 }
 
 fn text(shared: &GlobalArgs, arguments: &ReportArgs, weekly: &WeeklySummary) -> anyhow::Result<String> {

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use longhaul_measure::inventory::{Inventory, NotRemoved, NotRemovedReason};
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport, SandboxLocation};
-use longhaul_model::{Hint, ProtocolFamily, Target};
+use longhaul_model::{Hint, Protocol, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
@@ -318,12 +318,11 @@ impl Purge {
 
     /// Returns whether the target was a share but is a local folder now, like an empty mount point.
     fn is_unmounted_share(&self, worker: &Worker) -> bool {
-        let is_local = |family| matches!(family, ProtocolFamily::Local | ProtocolFamily::Other);
+        let is_remote = |protocol: &Protocol| protocol.family().is_remote();
         let target = worker.target();
         let here = |epoch: &&StoredEpoch| epoch.target == target.name && epoch.path == target.path;
         let once = self.database_facts.epochs.iter().rfind(here).and_then(|epoch| epoch.protocol.as_ref());
-        let now = worker.protocol.as_ref().map(|protocol| protocol.family());
-        once.is_some_and(|protocol| !is_local(protocol.family())) && now.is_none_or(is_local)
+        once.is_some_and(is_remote) && !worker.protocol.as_ref().is_some_and(is_remote)
     }
 }
 
