@@ -4,7 +4,7 @@
 //! Responses use memory and the database, never a target, so a hanging target cannot delay a response.
 //!
 //! ```
-//! // A token allows commands. It is drawn anew for each installation.
+//! // A token allows commands. It is drawn anew at each start of the service.
 //! let token = longhaul_web::new_token().unwrap();
 //! assert_ne!(token, longhaul_web::new_token().unwrap());
 //! ```

@@ -49,7 +49,7 @@ pub async fn overview(app: AppState) -> Response {
         let newest = cache.newest_week()?;
         let (weekly, history) = (cache.weekly(newest)?, cache.history()?);
         let stalls = recent_stalls(&cache.reader, &history, now)?;
-        let bottlenecks = bottlenecks_in_brief(&cache.attributions()?);
+        let bottlenecks = bottlenecks_in_brief(&weekly, &cache.attributions()?);
         let checks = checks(&weekly, &cache.reader)?;
         let overview = Overview { weekly: &weekly, history: &history, stalls, bottlenecks, checks, now };
         Ok(html! { (first_screen(&overview, &live)) (below(&overview)) })

@@ -79,7 +79,7 @@ pub async fn task(app: AppState, Path(name): Path<String>, Params(params): Param
         let task = find_task(&name)?;
         let window = Window { task, since: params.since(now)? };
         let (history, weekly) = history_and_week(cache)?;
-        let calls = cache.reader.calls(&name, since)?;
+        let calls = cache.reader.calls(Some(&name), since)?;
         let is_measured = history.runs.iter().any(|run| {
             TASKS[run.workload] == *task && Some(run.scale) == weekly.scale && run.times.get(0).is_some()
         });
@@ -246,6 +246,7 @@ fn daily_band_chart(target: &TargetRuns<'_>, metric: &Metric) -> BandChart {
         style: target.style,
         steps: days.into_iter().map(|(at, (times, failed))| quantile_step(at, &times, failed)).collect(),
         table_steps: vec![],
+        table_step: DAY,
         step: DAY,
         time: TimeScale { span: (first, last), zone },
         events: vec![],

@@ -20,8 +20,7 @@ struct Setting {
 }
 
 /// The settings, in the order of the page.
-const SETTINGS: [Setting; 5] = [
-    Setting { label: "as it is", query: "" },
+const SETTINGS: [Setting; 4] = [
     Setting { label: "over a VPN", query: "rtt=20ms&bandwidth=50mbit" },
     Setting { label: "on Wi-Fi", query: "rtt=4ms&bandwidth=300mbit" },
     Setting { label: "with 10 GbE", query: "bandwidth=10gbit" },
@@ -48,7 +47,11 @@ pub async fn why(app: AppState, Params(params): Params<WhatIfParams>) -> Respons
         let newest = cache.newest_week()?;
         let styles = SeriesStyles::for_targets(&cache.weekly(newest)?.targets);
         let attributed = screens::why::why(&cache.attributions()?);
-        let predicted = screens::what_if::what_if(change, &what_if(cache.timed_runs()?.as_ref(), change));
+        let predicted = if change == AssumedChange::default() {
+            screens::what_if::without_question()
+        } else {
+            screens::what_if::what_if(change, &what_if(cache.timed_runs()?.as_ref(), change))
+        };
         Ok(html! {
             h1 { "Why" }
             (render(&attributed.into_section("why"), &styles))

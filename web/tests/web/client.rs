@@ -1,8 +1,9 @@
 //! A web server on a free port, and a client that sends exactly the given bytes.
 
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,14 +19,24 @@ pub const NETWORK: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Timeout of the tests; generous, because the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns a database with two weeks of data, created once.
+/// Returns a database with two weeks of data, created once in this process.
 pub fn database() -> PathBuf {
-    static DATABASE: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = world::database(folder.path(), 2);
-        (folder, path)
+    static DATABASE: LazyLock<(File, PathBuf)> = LazyLock::new(|| {
+        let (lock, folder) = (0..).find_map(free_folder).unwrap();
+        (lock, world::database(&folder, 2))
     });
     DATABASE.1.clone()
+}
+
+/// Returns a lock and the empty folder with this number in the build folder; `None` while another process has the lock.
+/// A value in a `static` is not dropped, so the next process replaces what this one leaves.
+fn free_folder(number: u32) -> Option<(File, PathBuf)> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("two-weeks-{number}"));
+    let lock = File::create(folder.with_extension("lock")).unwrap();
+    lock.try_lock().ok()?;
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    Some((lock, folder))
 }
 
 /// A running web server, which stops when this value is dropped.

@@ -8,6 +8,7 @@ mod crowd;
 mod hostile;
 mod interface;
 mod live;
+mod memory;
 mod pages;
 mod requests;
 mod status;

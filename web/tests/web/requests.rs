@@ -119,6 +119,14 @@ fn networks_are_read_as_the_page_prints_them() {
 }
 
 #[test]
+fn nothing_is_predicted_before_a_question() {
+    let server = TestServer::start();
+    let (unasked, asked) = (server.get("/why").text(), server.get("/why?rtt=20ms").text());
+    assert!(unasked.contains("Choose another network") && !unasked.contains("Predicted from"), "{unasked}");
+    assert!(asked.contains("Predicted from") && !asked.contains("Choose another network"), "{asked}");
+}
+
+#[test]
 fn states_of_targets_are_part_of_the_live_updates() {
     let server = TestServer::start();
     let page = server.get("/targets").text();

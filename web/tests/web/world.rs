@@ -1,10 +1,6 @@
 //! A simulated service: weeks of made-up data in a real database, a service handle with a made-up status, and
 //! the real web server.
 
-// Each test program and the example use only a part of this module.
-#![allow(dead_code)]
-
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +10,7 @@ use longhaul_model::time::HOUR;
 use longhaul_model::{Call, KeepReason, Operation, Role, Target};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_store::{NewRound, Reader, RoundEnd, RoundStatus, RunFilter, Store, StoredRun, Writer};
-use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
+use longhaul_web::{Limits, ServerDeps, SummarySources};
 
 pub const TOKEN: &str = "the-token-of-the-file";
 
@@ -71,10 +67,4 @@ pub fn control(database: PathBuf) -> ServerDeps {
         limits: Limits::default(),
         notice: None,
     }
-}
-
-/// Serves requests on a port until `stop` completes.
-pub async fn serve(port: u16, control: ServerDeps, stop: impl Future<Output = ()>) {
-    let loopback = longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), port).await.unwrap();
-    longhaul_web::serve(Listeners { loopback, network: None }, control, stop).await.unwrap();
 }

@@ -36,6 +36,11 @@ pub fn event_words(event: &Event) -> String {
     words(&event.kind, &event.detail)
 }
 
+/// Returns an event of a week in a few words, without its target: `stopped responding`.
+pub fn words_without_target(event: &EventLine) -> String {
+    words(&event.kind, &event.detail)
+}
+
 /// Returns an event of a week in a few words, after its target: `nfs stopped responding`.
 pub fn line_words(event: &EventLine) -> String {
     let words = words(&event.kind, &event.detail);
@@ -108,6 +113,29 @@ fn epoch_words(detail: &Value) -> String {
     } else {
         "mount options or path changed".to_owned()
     }
+}
+
+/// Returns the details of an event, with the words that screens use for properties of files. Empty if [`event_words`] says all.
+pub fn readable_details(kind: &str, detail: &Value, zone: &TimeZone) -> String {
+    match kind {
+        "wake" => String::new(),
+        "fidelity" => fidelity_details(detail),
+        _ => event_details(detail, zone),
+    }
+}
+
+/// Returns before and after of each property that a target keeps otherwise than before.
+fn fidelity_details(detail: &Value) -> String {
+    let word = |result: &Value| {
+        let known = result.as_str().and_then(KeepResult::from_name);
+        known.map_or_else(|| value(result), |known| result_word(known).to_owned())
+    };
+    let change = |property: &Property| {
+        let change = detail[property.name()].as_object()?;
+        let (before, after) = change.get("before").zip(change.get("after"))?;
+        Some(format!("{}: {} → {}", property_words(*property), word(before), word(after)))
+    };
+    Property::ALL.iter().filter_map(change).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the details of an event: times and sizes with their units, and of two states only what differs.

@@ -49,6 +49,16 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// Formats the length of a window of time for a sentence about the last of it: `7 days`, `24 h`, `3 h`.
+pub fn window(seconds: f64) -> String {
+    let whole = seconds.round().max(0.0) as u64;
+    match (whole / 86_400, whole % 86_400) {
+        (1, 0) => "24 h".to_owned(),
+        (days @ 2.., 0) => count(days, "day"),
+        (_, _) => duration(seconds),
+    }
+}
+
 /// Formats an estimate of how long something will last, in whole seconds below a minute, else in whole minutes.
 pub fn estimated_duration(seconds: f64) -> String {
     duration(if seconds < 59.5 { seconds.round() } else { (seconds / 60.0).round() * 60.0 })
@@ -121,6 +131,9 @@ mod tests {
             (duration(273_600.0), "3 d 4 h"),
             (estimated_duration(42.4), "42 s"),
             (estimated_duration(371.0), "6 min"),
+            (window(604_800.0), "7 days"),
+            (window(86_400.0), "24 h"),
+            (window(5_400.0), "1 h 30 min"),
         ];
         for (found, expected) in shown {
             assert_eq!(found, expected);

@@ -14,6 +14,7 @@ use super::time_scale::TimeScale;
 use crate::table::Table;
 use crate::units;
 use longhaul_model::Timestamp;
+use longhaul_model::time::{DAY, HOUR};
 
 /// Horizontal range of the steps, in percent of the width. The labels of the axis are on the left.
 const X_RANGE: Extent = Extent { from: 13.0, to: 99.5 };
@@ -59,6 +60,8 @@ pub struct BandChart {
     pub steps: Vec<QuantileStep>,
     /// Longer steps for the table, if there are too many for a reader; empty to use the same.
     pub table_steps: Vec<QuantileStep>,
+    /// Length of a step of the table.
+    pub table_step: Duration,
     /// Length of a step.
     pub step: Duration,
     /// Time axis of the chart.
@@ -203,19 +206,28 @@ impl BandChart {
         format!(
             "Times on a logarithmic axis of seconds that all charts of this kind on the page share: the line is the median of a step, \
              the dark band goes from the 25th to the 75th percentile, the pale band from the 5th to the 95th. A step is {}. {}: {} \
-             in {}; {}, marked ✗ below, without a time; {} without a value, blank.",
+             in {}; {}, marked ✗ below, without a time; {} without a value, blank.{}",
             units::duration(self.step.as_secs_f64()),
             self.name,
             units::count(count, "value"),
             units::count(self.steps.len() - gaps, "step"),
             units::count(failed, "failure"),
             units::count(gaps, "step"),
+            self.table_note(),
         )
+    }
+
+    /// Returns that the table has longer steps than the chart, to follow a sentence; empty if it has the same.
+    fn table_note(&self) -> String {
+        if self.table_steps.is_empty() {
+            return String::new();
+        }
+        format!(" Table: by {}.", step_name(self.table_step))
     }
 
     fn table(&self) -> Table {
         let mut table = Table::new(self.title.as_str())
-            .words(["step"])
+            .words([step_name(self.table_step).as_str()])
             .figures(["n", "failed", "p5", "p25", "median", "p75", "p95", "max"]);
         let known = |value: Option<f64>| value.map_or("–".to_owned(), units::seconds);
         let steps = if self.table_steps.is_empty() { &self.steps } else { &self.table_steps };
@@ -227,6 +239,14 @@ impl BandChart {
         }
         table
     }
+}
+
+/// Returns the name of a step of a table: a unit of time, or its length.
+fn step_name(step: Duration) -> String {
+    const UNITS: [(Duration, &str); 4] =
+        [(HOUR, "hour"), (DAY, "day"), (DAY.saturating_mul(7), "week"), (DAY.saturating_mul(28), "4 weeks")];
+    let unit = UNITS.iter().find(|(length, _)| *length == step);
+    unit.map_or_else(|| units::duration(step.as_secs_f64()), |(_, name)| (*name).to_owned())
 }
 
 /// Outline of steps, with relative coordinates, which are the shortest.

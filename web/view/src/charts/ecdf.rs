@@ -75,7 +75,7 @@ impl Ecdf {
     }
 
     fn description(&self) -> String {
-        let mut out = "Vertical axis: the share of the attempts that took at most this long. Horizontal axis: seconds, logarithmic, \
+        let mut out = "Vertical axis: the proportion of attempts that took at most this long. Horizontal axis: seconds, logarithmic, \
                        shared by all charts of this kind on the page. A curve further left is faster. A curve that ends below \
                        100 % belongs to a target with failed attempts."
             .to_owned();

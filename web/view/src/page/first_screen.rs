@@ -67,7 +67,7 @@ fn card(weekly: &WeeklySummary, pair: &PairSummary, styles: &SeriesStyles) -> Ma
         article class={ "card " (fill.class()) "-card" } {
             h2 { (styles.legend_mark(&pair.a)) (pair.a) " and " (styles.legend_mark(&pair.b)) (pair.b)
                 span class="state" { (words::pair_verdict_label(pair)) } }
-            p class="headline" { (sentences::headline(pair)) }
+            p class="headline" { (sentences::headline_beside_basis(pair)) }
             @if let Some(minutes) = pair.weekly_minutes { p { (words::weekly_minutes(pair, &minutes)) } }
             p class="muted" {
                 @if let Some(basis) = pair.headline.as_ref().and_then(words::basis) { (basis) " " }

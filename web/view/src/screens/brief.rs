@@ -1,8 +1,9 @@
 //! The report of a week in brief: the answer about each pair, a line per task, and notes about the week.
 
-use longhaul_analysis::summary::{Failures, PairSummary, WeeklySummary};
+use longhaul_analysis::summary::{Failures, PairSummary, Week, WeeklySummary};
 
 use super::checks::{damage, statements};
+use super::round_trips::StatedIn;
 use super::{recommendation, result, sentences, week, words};
 use crate::document::Document;
 use crate::table::Table;
@@ -31,11 +32,21 @@ pub fn brief(weekly: &WeeklySummary) -> Document {
     document
 }
 
+/// Returns the report of a week before `first`, the first week with a round.
+pub fn before_first_week(weekly: &WeeklySummary, first: Week) -> Document {
+    let mut document = Document::titled(format!("Week {}", words::dates(weekly)));
+    document.paragraph(format!(
+        "Nothing had been measured by {}. The first week with rounds is {first}.",
+        weekly.last_day
+    ));
+    document
+}
+
 /// Returns the answer about a pair: its speed, the data that it rests on, and the failures of both targets.
 fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let mut document = Document::new();
     let headline = pair.headline.as_ref();
-    let speed = sentences::speed(pair);
+    let speed = sentences::speed(pair, StatedIn::basis_of(pair));
     document.paragraph(
         headline.map_or_else(|| speed.as_str().into(), |found| words::toned(speed.clone(), found.verdict)),
     );
@@ -82,7 +93,7 @@ fn tasks(pair: &PairSummary) -> Table {
     table = table.figures([pair.a.as_str(), pair.b.as_str()]).words(["result"]);
     for task in &pair.tasks {
         let (a, b) = task.median_seconds.unzip();
-        let result = words::toned(result::result(task), task.verdict);
+        let result = words::toned(result::result(task, StatedIn::basis_of(pair)), task.verdict);
         table.row([
             words::subject(&task.subject).into(),
             words::seconds_or_dash(a).into(),
@@ -134,8 +145,23 @@ fn more(weekly: &WeeklySummary) -> Text {
 /// Returns the answers of all pairs, one line each, decided ones first.
 pub fn answers(weekly: &WeeklySummary) -> Vec<String> {
     let mut pairs: Vec<&PairSummary> = weekly.pairs.iter().collect();
-    let is_decided =
-        |pair: &&PairSummary| pair.headline.as_ref().is_some_and(|found| found.verdict.is_decided());
     pairs.sort_by_key(|pair| !is_decided(pair));
     pairs.into_iter().map(sentences::headline).collect()
+}
+
+/// Returns the answer of the pair that there is room for.
+pub fn main_answer(weekly: &WeeklySummary) -> Option<String> {
+    main_pair(weekly).map(sentences::headline)
+}
+
+/// Returns the pair to show if there is room for one only: the recommended share and the next one, or else the first that is
+/// decided. `None` without pairs.
+pub fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
+    let is_recommended = weekly.recommendation.target.is_some();
+    let decided = weekly.pairs.iter().find(|pair| !is_recommended && is_decided(pair));
+    decided.or_else(|| recommendation::main_pair(weekly))
+}
+
+fn is_decided(pair: &PairSummary) -> bool {
+    pair.headline.as_ref().is_some_and(|found| found.verdict.is_decided())
 }

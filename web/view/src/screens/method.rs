@@ -61,8 +61,8 @@ pub fn summary_lines(weekly: &WeeklySummary) -> [String; 3] {
 /// Returns the explanation of the scores.
 pub fn scores() -> String {
     format!(
-        "Speed: the reference share has 100; a share with 120 does all tasks in 100/120 of the time. Smoothness: the share of tasks \
-         that took less than {} times the usual time of their day. Reliability: the share of rounds without a failure. Rank: the \
+        "Speed: the reference share has 100; a share with 120 does all tasks in 100/120 of the time. Smoothness: the proportion of tasks \
+         that took less than {} times the usual time of their day. Reliability: the proportion of rounds without a failure. Rank: the \
          position among all shares, as far as it is decided. The three scores are never combined.",
         decimal(ROUGH_FACTOR, 1),
     )

@@ -59,19 +59,15 @@ fn comparison_lines(comparison: &Comparison) -> Vec<Text> {
     let detectable = comparison
         .detectable_ratio
         .map(|ratio| format!("Smallest difference you could detect so far: {:.1} %", (ratio - 1.0) * 100.0));
-    let steady = comparison.is_steady.map(|steady| {
-        format!("Over the last five days the ratio was {}", if steady { "steady" } else { "not steady" })
-    });
     let needed = comparison
         .days_needed
         .map(|days| format!("Decision expected in about {} more", so_far::days_or_weeks(days)));
     let lines = [
         typical,
         ratio,
-        Some(format!("Rounds won: {}", words::rounds_won(comparison))),
+        (comparison.rounds.complete > 0).then(|| format!("Rounds won: {}", words::rounds_won(comparison))),
         detectable,
         needed,
-        steady,
         (!comparison.days.is_empty()).then(|| "Daily ratios, up to seven days in a line:".to_owned()),
     ];
     let days = comparison.days.chunks(7).map(daily_ratios);

@@ -7,6 +7,7 @@ use longhaul_analysis::summary::{
 
 use super::checks::statements;
 use super::percent::Percent;
+use super::round_trips::StatedIn;
 use super::{sentences, words};
 use crate::text::Text;
 use crate::units;
@@ -134,12 +135,14 @@ fn reason(withheld: &Withheld, opening: &str, subject: &str) -> String {
 /// Returns what other shares are decided to be faster for than the recommended one, as sentences; `None` if there is nothing that
 /// takes long enough to be noticed.
 pub fn exceptions(weekly: &WeeklySummary) -> Option<String> {
+    // The result of this pair stands beside them, and states its round trip time.
+    let place = main_pair(weekly).map_or(StatedIn::Sentence, StatedIn::basis_of);
     let found: Vec<String> = match (&weekly.recommendation.target, weekly.recommendation.confidence) {
-        (Some(target), _) => weekly.pairs.iter().filter_map(|pair| exception(pair, target)).collect(),
+        (Some(target), _) => weekly.pairs.iter().filter_map(|pair| exception(pair, target, place)).collect(),
         (None, Some(_)) => {
             let sides =
                 weekly.pairs.iter().flat_map(|pair| [(pair, &pair.a, &pair.b), (pair, &pair.b, &pair.a)]);
-            let won = sides.filter_map(|(pair, faster, other)| faster_for(pair, faster, other));
+            let won = sides.filter_map(|(pair, faster, other)| faster_for(pair, faster, other, place));
             won.map(|won| format!("{won}.")).collect()
         }
         (None, None) => vec![],
@@ -148,19 +151,25 @@ pub fn exceptions(weekly: &WeeklySummary) -> Option<String> {
 }
 
 /// Returns the exceptions of a pair; `None` if there are none, or if it does not have the recommended target.
-fn exception(pair: &PairSummary, target: &TargetName) -> Option<String> {
+fn exception(pair: &PairSummary, target: &TargetName, place: StatedIn<'_>) -> Option<String> {
     let other = if pair.a == *target { &pair.b } else { &pair.a };
-    let lost = pair.includes(target).then(|| faster_for(pair, other, target))??;
+    let lost = pair.includes(target).then(|| faster_for(pair, other, target, place))??;
     Some(format!("Exception: {lost}."))
 }
 
 /// Returns the tasks that a target of a pair is decided to be faster for; `None` if there is none that takes long enough to be
-/// noticed.
-fn faster_for(pair: &PairSummary, faster: &TargetName, other: &TargetName) -> Option<String> {
+/// noticed. `place` is the text that states the round trip time.
+fn faster_for(
+    pair: &PairSummary,
+    faster: &TargetName,
+    other: &TargetName,
+    place: StatedIn<'_>,
+) -> Option<String> {
     let is_won = |task: &&Comparison| {
         !task.is_instant() && !task.is_contradicted_by_mean() && task.winner() == Some(faster)
     };
-    let mut won: Vec<String> = pair.tasks.iter().filter(is_won).filter_map(with_interval).collect();
+    let won = pair.tasks.iter().filter(is_won);
+    let mut won: Vec<String> = won.filter_map(|task| with_interval(task, place)).collect();
     let more = won.split_off(won.len().min(MAX_EXCEPTIONS)).len();
     let won = match (won.as_slice(), more) {
         ([], _) => return None,
@@ -171,9 +180,9 @@ fn faster_for(pair: &PairSummary, faster: &TargetName, other: &TargetName) -> Op
 }
 
 /// Returns what a task's verdict is about, with the difference and its interval.
-fn with_interval(task: &Comparison) -> Option<String> {
+fn with_interval(task: &Comparison, place: StatedIn<'_>) -> Option<String> {
     let saved = Percent::saved(task.ratio?);
-    Some(format!("{}: {saved} less time ({})", sentences::activity(task), saved.range()))
+    Some(format!("{}: {saved} less time ({})", sentences::activity(task, place), saved.range()))
 }
 
 /// Returns the confidence of the recommendation in one or two words; `None` while there is nothing to compare.
@@ -195,7 +204,7 @@ pub fn basis(weekly: &WeeklySummary) -> Text {
 }
 
 /// Returns the pair of the recommended target and the target that the minutes are compared with; without one, the first pair.
-fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
+pub(super) fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
     let Recommendation { target, minutes_a_week, .. } = &weekly.recommendation;
     let other = minutes_a_week.as_ref().map(|saved| &saved.instead_of);
     let speaks_of =

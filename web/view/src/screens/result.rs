@@ -3,10 +3,11 @@
 use longhaul_analysis::summary::{Comparison, Verdict};
 
 use super::percent::Percent;
-use super::{round_trips, sentences, so_far};
+use super::round_trips::{self, StatedIn};
+use super::{sentences, so_far};
 
-/// Returns the result of one task in a few words.
-pub fn result(task: &Comparison) -> String {
+/// Returns the result of one task in a few words. `place` is the text that states its round trip time.
+pub fn result(task: &Comparison, place: StatedIn<'_>) -> String {
     // A verdict on a background task names a winner however short the task is.
     if task.is_instant() && !task.verdict.has_winner() {
         return "both instant".to_owned();
@@ -16,7 +17,7 @@ pub fn result(task: &Comparison) -> String {
             .map_or("not enough data yet".to_owned(), |so_far| so_far + "; not decided");
     };
     let saved = Percent::saved(ratio);
-    let stated = round_trips::stated(task);
+    let stated = round_trips::stated(task, place);
     match task.verdict {
         Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
             let failed = sentences::often_failed(task);

@@ -1,36 +1,70 @@
 //! Sentences about the round trip time that a comparison is adjusted for (docs/methodology.md#at-a-round-trip-time).
 
-use longhaul_analysis::summary::{Comparison, RoundTripUnused};
+use longhaul_analysis::summary::{Comparison, PairSummary, RoundTripUnused};
 
 use super::percent::Percent;
 use crate::units::decimal;
 
+/// Text that states the round trip time of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub enum StatedIn<'a> {
+    /// The sentence about the comparison itself.
+    Sentence,
+    /// A text about this comparison that stands beside the sentence, such as its basis: the time is not repeated.
+    TextAbout(&'a Comparison),
+}
+
+impl<'a> StatedIn<'a> {
+    /// The basis of the overall comparison of a pair, which is shown once for all sentences about the pair.
+    pub fn basis_of(pair: &'a PairSummary) -> Self {
+        pair.headline.as_ref().map_or(Self::Sentence, Self::TextAbout)
+    }
+}
+
 /// Returns the round trip time that a comparison is about, as " at a round trip time of 3 ms"; empty if it is not adjusted
-/// for it.
-pub fn stated(comparison: &Comparison) -> String {
-    comparison
-        .at_round_trip
-        .as_ref()
-        .map_or_else(String::new, |at| format!(" at a round trip time of {}", milliseconds(at.at_rtt_ms)))
+/// for it, or if it is stated elsewhere.
+pub fn stated(comparison: &Comparison, place: StatedIn<'_>) -> String {
+    let elsewhere = match place {
+        StatedIn::Sentence => None,
+        StatedIn::TextAbout(other) => time_of(other),
+    };
+    match (time_of(comparison), elsewhere) {
+        (Some(own), elsewhere) if elsewhere.as_ref() != Some(&own) => {
+            format!(" at a round trip time of {own}")
+        }
+        (None, Some(_)) => " over all round trip times".to_owned(),
+        (_, _) => String::new(),
+    }
+}
+
+/// Returns the round trip time that a comparison is adjusted for; `None` if it is not.
+fn time_of(comparison: &Comparison) -> Option<String> {
+    comparison.at_round_trip.as_ref().map(|at| milliseconds(at.at_rtt_ms))
 }
 
 /// Returns which target is faster on either side of the break-even, as a sentence; `None` unless both ends of its interval lie
 /// among the round trip times that were measured.
-pub fn break_even(comparison: &Comparison) -> Option<String> {
+pub fn break_even(comparison: &Comparison, place: StatedIn<'_>) -> Option<String> {
     let at = comparison.at_round_trip.as_ref()?;
     let crossing = at.break_even_rtt_ms?;
     let (low, high) = at.break_even_low_rtt_ms.zip(at.break_even_high_rtt_ms)?;
     let (faster, slower) = comparison.faster_and_slower()?;
     let (below, above) = if at.at_rtt_ms < crossing { (faster, slower) } else { (slower, faster) };
+    // A sentence that does not state the round trip time has not said yet of what the limit is.
+    let what = match place {
+        StatedIn::Sentence => "",
+        StatedIn::TextAbout(_) => "a round trip time of ",
+    };
     Some(format!(
-        "{below} is faster below {}, {above} above (between {} and {}).",
+        "{below} is faster below {what}{}, {above} above (between {} and {}).",
         milliseconds(crossing),
         milliseconds(low),
         milliseconds(high)
     ))
 }
 
-/// Returns the result without the adjustment, or why there is none although round trip times are known, as a sentence.
+/// Returns the round trip time that a comparison is adjusted for with the result over all, or why there is none although
+/// round trip times are known, as a sentence.
 pub fn note(comparison: &Comparison) -> Option<String> {
     let unused = comparison.rtt_unused.map(|reason| {
         let why = match reason {
@@ -39,12 +73,21 @@ pub fn note(comparison: &Comparison) -> Option<String> {
         };
         format!("Not adjusted for the round trip time: {why}.")
     });
-    let unadjusted = || {
-        let ratio = comparison.at_round_trip.as_ref()?.unadjusted.ratio?;
-        let (a, b, span) = (&comparison.a, &comparison.b, Percent::increase(ratio).span());
-        Some(format!("On average over all round trip times, {b} takes {span} time than {a}."))
+    let adjusted =
+        || Some(format!("Compared at a round trip time of {}{}.", time_of(comparison)?, average(comparison)));
+    unused.or_else(adjusted)
+}
+
+/// Returns the result over all round trip times, from the view of the target that is faster at the stated one, to follow it; empty
+/// without one.
+fn average(comparison: &Comparison) -> String {
+    let unadjusted = comparison.at_round_trip.as_ref().and_then(|at| at.unadjusted.ratio);
+    let Some((ratio, (faster, slower))) = unadjusted.zip(comparison.faster_and_slower()) else {
+        return String::new();
     };
-    unused.or_else(unadjusted)
+    let of_faster = if *faster == comparison.b { ratio } else { ratio.inverse() };
+    let span = Percent::increase(of_faster).span();
+    format!("; over all round trip times, {faster} takes {span} time than {slower}")
 }
 
 /// Returns a round trip time with two or three digits.

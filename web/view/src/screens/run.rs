@@ -3,9 +3,11 @@
 use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredRun;
 use longhaul_model::{
-    Conditions, CounterScope, CounterSource, OperationStats, Phase, Power, Run, ServedFrom, WireTraffic,
+    Conditions, CounterScope, CounterSource, OperationStats, Phase, Power, Run, ServedFrom, WaitMetric,
+    WireTraffic,
 };
 
+use super::runs::{metric_times, metric_words};
 use super::{NO_VALUE, outcome, protocol, with_cache, your_day};
 use crate::document::{Document, Fact};
 use crate::table::Table;
@@ -29,6 +31,9 @@ pub fn run(stored: &StoredRun, zone: &TimeZone) -> Document {
         stored.trace_id
     ));
     document.list(your_day::recorded(run));
+    let fact =
+        |(metric, seconds): &(&WaitMetric, f64)| Fact::new(metric_words(metric), units::seconds(*seconds));
+    document.facts(metric_times(run).iter().map(fact).collect());
     if let Some(failure) = &run.failure {
         document.warning(failure.message.as_str());
     }

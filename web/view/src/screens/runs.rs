@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredRun;
-use longhaul_model::{Outcome, Phase, Run};
+use longhaul_model::{CacheState, MetricTimes, Outcome, Phase, Run, TASKS, WaitMetric};
 
 use super::{NO_VALUE, outcome, protocol, with_cache};
 use crate::document::Document;
@@ -53,8 +53,31 @@ fn time(run: &Run) -> String {
     if run.outcome == Outcome::Unavailable { NO_VALUE.to_owned() } else { units::seconds(run.seconds) }
 }
 
-/// Returns the failure of a run, or the first figure of each phase.
+/// Returns the metrics of a run that are known, with their times in seconds; none for a preset.
+pub(super) fn metric_times(run: &Run) -> Vec<(&'static WaitMetric, f64)> {
+    let task = TASKS.iter().find(|task| task.name() == run.workload);
+    let metrics = task.map_or(&[][..], |task| task.metrics());
+    let times = MetricTimes::from_run(run, metrics);
+    let known = metrics.iter().enumerate().filter_map(|(index, metric)| Some((metric, times.get(index)?)));
+    known.collect()
+}
+
+/// Returns a metric as the report names it.
+pub(super) fn metric_words(metric: &WaitMetric) -> String {
+    with_cache(metric.activity, metric.cache)
+}
+
+/// Returns the failure of a run, or the times of its metrics and the first figure of each phase without one.
 fn result(stored: &StoredRun) -> String {
+    let metrics = metric_times(&stored.run);
+    let time = |(metric, seconds): &(&WaitMetric, f64)| {
+        format!("{}: {}", metric_words(metric), units::seconds(*seconds))
+    };
+    let is_of = |metric: &WaitMetric, phase: &Phase| {
+        let has_cache = metric.cache == CacheState::None || metric.cache == phase.cache;
+        has_cache && metric.figures.iter().any(|(name, _)| *name == phase.name)
+    };
+    let is_other = |phase: &&Phase| !metrics.iter().any(|(metric, _)| is_of(metric, phase));
     let figure = |phase: &Phase| {
         let figure = phase.figures.first()?;
         Some(format!(
@@ -65,7 +88,10 @@ fn result(stored: &StoredRun) -> String {
     };
     match &stored.run.failure {
         Some(failure) => failure.message.clone(),
-        None => stored.run.phases.iter().filter_map(figure).collect::<Vec<_>>().join("; "),
+        None => {
+            let others = stored.run.phases.iter().filter(is_other).filter_map(figure);
+            metrics.iter().map(time).chain(others).collect::<Vec<_>>().join("; ")
+        }
     }
 }
 
@@ -74,7 +100,7 @@ fn result(stored: &StoredRun) -> String {
 pub enum ProgressDetail {
     /// Number, target, protocol, task, outcome and time, and the message of a failure.
     Short,
-    /// Also the first figure of each phase.
+    /// Also the times of the metrics, and the first figure of each other phase.
     Figures,
 }
 
@@ -90,4 +116,42 @@ pub fn progress_line(stored: &StoredRun, detail: ProgressDetail) -> Text {
     line = line.plain(format!(" {:>9}", units::seconds(run.seconds)));
     let shows_result = run.failure.is_some() || detail == ProgressDetail::Figures;
     if shows_result { line.with(format!("  {}", result(stored)), Style::Plain) } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::{Figure, Timestamp, Unit};
+
+    use super::*;
+
+    fn run(workload: &str, phases: &[(&str, CacheState, &str)]) -> StoredRun {
+        let phase = |(name, cache, figure): &(&str, CacheState, &str)| {
+            let figures = vec![Figure::new(figure, Unit::Seconds, 1.5)];
+            Phase { figures, ..Phase::new(*name, *cache) }
+        };
+        let new = Run::new(1, "smb".parse().unwrap(), workload, Timestamp::UNIX_EPOCH);
+        let run = Run { phases: phases.iter().map(phase).collect(), ..new };
+        StoredRun { number: 1, trace_id: String::new(), epoch: 1, run }
+    }
+
+    #[test]
+    fn metrics_are_named_as_in_the_report() {
+        let folder = [
+            ("open-folder", CacheState::Cold, "folder-shown"),
+            ("search", CacheState::Warm, "search"),
+            ("open-folder", CacheState::Warm, "folder-shown"),
+        ];
+        assert_eq!(
+            result(&run("folder-index", &folder)),
+            "opening a large folder, cold: 1.50 s; opening a large folder, warm: 1.50 s; search, warm: 1.50 s"
+        );
+        let backup = [
+            ("scan", CacheState::Cold, "scan"),
+            ("copy", CacheState::None, "copy"),
+            ("delete", CacheState::None, "delete"),
+        ];
+        assert_eq!(result(&run("incremental-backup", &backup)), "an incremental backup: 4.50 s");
+        assert_eq!(result(&run("incremental-backup", &backup[..1])), "scan, cold: 1.50 s");
+        assert_eq!(result(&run("dd", &[("write", CacheState::None, "write")])), "write: 1.50 s");
+    }
 }

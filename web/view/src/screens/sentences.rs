@@ -11,7 +11,8 @@ use longhaul_model::CacheState;
 
 use super::checks::damage;
 use super::percent::Percent;
-use super::{round_trips, so_far};
+use super::round_trips::{self, StatedIn};
+use super::so_far;
 use crate::units;
 
 /// Warning that must be shown next to every result of the sequential-weeks design.
@@ -22,22 +23,31 @@ pub const CONFOUNDING_NOTE: &str = "Weeks with one and weeks with the other are 
 /// Returns the result of a pair over all tasks. A target that is proven to fail more often, or whose data was damaged, is
 /// never called better without that note.
 pub fn headline(pair: &PairSummary) -> String {
-    let text = speed_and_reliability(pair);
+    headline_with(pair, StatedIn::Sentence)
+}
+
+/// Like [`headline`], to stand beside the basis of the pair, which states the round trip time.
+pub fn headline_beside_basis(pair: &PairSummary) -> String {
+    headline_with(pair, StatedIn::basis_of(pair))
+}
+
+fn headline_with(pair: &PairSummary, place: StatedIn<'_>) -> String {
+    let text = speed_and_reliability(pair, place);
     damage(&pair.damaged).map_or_else(|| text.clone(), |damage| format!("{damage} {text}"))
 }
 
-fn speed_and_reliability(pair: &PairSummary) -> String {
+fn speed_and_reliability(pair: &PairSummary, place: StatedIn<'_>) -> String {
     let winner = pair.headline.as_ref().and_then(Comparison::winner);
     match (&pair.headline, pair.less_reliable()) {
         (Some(_), Some(worse)) if winner != Some(worse) => {
-            format!("{} {worse} fails more often.", speed(pair))
+            format!("{} {worse} fails more often.", speed(pair, place))
         }
-        _ => speed(pair),
+        _ => speed(pair, place),
     }
 }
 
 /// Returns the result of a pair over all tasks. A target that is proven to fail more often is not called faster without that note.
-pub(super) fn speed(pair: &PairSummary) -> String {
+pub(super) fn speed(pair: &PairSummary, place: StatedIn<'_>) -> String {
     let Some(headline) = &pair.headline else {
         return format!("No round so far has all tasks on both {} and {}.", pair.a, pair.b);
     };
@@ -48,7 +58,7 @@ pub(super) fn speed(pair: &PairSummary) -> String {
             "Every task failed on {slower} in all {rounds} rounds, so there is no time to compare with that of {faster}."
         );
     }
-    let text = comparison(headline);
+    let text = comparison_with(headline, place);
     match headline.winner().filter(|winner| pair.less_reliable() == Some(*winner)) {
         Some(winner) => format!("Faster but less reliable: {winner} fails more often. {text}"),
         None => text,
@@ -57,7 +67,12 @@ pub(super) fn speed(pair: &PairSummary) -> String {
 
 /// Returns the result of a comparison, with the change of the ratio first if there is one.
 pub fn comparison(comparison: &Comparison) -> String {
-    let Some(change) = &comparison.change else { return with_break_even(comparison) };
+    comparison_with(comparison, StatedIn::Sentence)
+}
+
+/// Like [`comparison`], but `place` is the text that states the round trip time.
+pub(super) fn comparison_with(comparison: &Comparison, place: StatedIn<'_>) -> String {
+    let Some(change) = &comparison.change else { return with_break_even(comparison, place) };
     let (before, after) = (change.ratio_before, change.ratio_after);
     let cause = change.event.as_deref().unwrap_or("no event explains it");
     let part = match change.described {
@@ -72,7 +87,7 @@ pub fn comparison(comparison: &Comparison) -> String {
         comparison.a,
         change.days_before,
         change.days_after,
-        with_break_even(comparison)
+        with_break_even(comparison, place)
     )
 }
 
@@ -86,7 +101,7 @@ pub fn reliability(pair: &PairSummary) -> String {
     let (a, b) = (&pair.a, &pair.b);
     let waited = pair.headline.as_ref().and_then(|headline| headline.wait_ratio).map(|waited| {
         format!(
-            "; time spent waiting, failures included: {b} {:.2}× of {a} ({:.2} to {:.2}, descriptive)",
+            "; time spent waiting, failures included: {b} {:.2}× of {a} ({:.2} to {:.2}; not used for the verdict)",
             waited.value, waited.low, waited.high
         )
     });
@@ -137,19 +152,20 @@ pub fn sequential_weeks(pair: &PairSummary, found: &SequentialWeeks) -> String {
 }
 
 /// Returns the sentence for the current verdict, and which target is faster at which round trip time, if that is known.
-fn with_break_even(comparison: &Comparison) -> String {
-    let text = current(comparison);
-    round_trips::break_even(comparison).map_or_else(|| text.clone(), |sentence| format!("{text} {sentence}"))
+fn with_break_even(comparison: &Comparison, place: StatedIn<'_>) -> String {
+    let text = current(comparison, place);
+    let sentence = round_trips::break_even(comparison, place);
+    sentence.map_or_else(|| text.clone(), |sentence| format!("{text} {sentence}"))
 }
 
 /// Returns the sentence for the current verdict, without the change of the ratio.
-fn current(comparison: &Comparison) -> String {
+fn current(comparison: &Comparison, place: StatedIn<'_>) -> String {
     let Some((ratio, (faster, slower))) = comparison.ratio.zip(comparison.faster_and_slower()) else {
-        return undecided(comparison);
+        return undecided(comparison, place);
     };
-    let (what, saved) = (activity(comparison), Percent::saved(ratio));
+    let (what, saved) = (activity(comparison, place), Percent::saved(ratio));
     match comparison.verdict {
-        Verdict::NotEnoughData => undecided(comparison),
+        Verdict::NotEnoughData => undecided(comparison, place),
         _ if always_failed(comparison) => {
             format!(
                 "For {what}: {}, so there is no time to compare with that of {faster}.",
@@ -245,17 +261,17 @@ fn outliers(comparison: &Comparison) -> String {
 }
 
 /// Returns what is known without a verdict: first about the past, then about how it may go on.
-fn undecided(comparison: &Comparison) -> String {
-    format!("{} {}", so_far::sentence(comparison), so_far::outlook(comparison))
+fn undecided(comparison: &Comparison, place: StatedIn<'_>) -> String {
+    format!("{} {}", so_far::sentence(comparison), so_far::outlook(comparison, place))
 }
 
 /// Returns the activity with its cache state and the round trip time of the comparison, for example "opening a batch of photos
-/// (cold) at a round trip time of 3 ms".
-pub(super) fn activity(comparison: &Comparison) -> String {
+/// (cold) at a round trip time of 3 ms". `place` is the text that states that time.
+pub(super) fn activity(comparison: &Comparison, place: StatedIn<'_>) -> String {
     let cache = match comparison.subject.cache {
         Some(CacheState::Cold) => " (cold)",
         Some(CacheState::Warm) => " (warm)",
         Some(CacheState::None) | None => "",
     };
-    format!("{}{cache}{}", comparison.subject.activity, round_trips::stated(comparison))
+    format!("{}{cache}{}", comparison.subject.activity, round_trips::stated(comparison, place))
 }

@@ -6,7 +6,8 @@ use longhaul_analysis::summary::{Comparison, EARLY_VERDICT_DAYS, MIN_VERDICT_DAY
 use longhaul_model::TargetName;
 
 use super::percent::Percent;
-use super::{round_trips, words};
+use super::round_trips::{self, StatedIn};
+use super::words;
 use crate::units;
 
 /// Returns what the rounds made so far say, as a sentence.
@@ -29,7 +30,7 @@ pub fn sentence(comparison: &Comparison) -> String {
     }
     let Some(ratio) = comparison.so_far.ratio else {
         return format!(
-            "So far {} {} a result of both {a} and {b} for {what}{failures}; a first statement needs {MIN_ROUNDS_SO_FAR}.",
+            "So far {} {} a result of both {a} and {b} for {what}{failures}; a first statement needs {MIN_ROUNDS_SO_FAR} rounds.",
             units::count(rounds, "round"),
             if rounds == 1 { "has" } else { "have" },
         );
@@ -89,8 +90,8 @@ pub fn brief(comparison: &Comparison) -> Option<String> {
     Some(format!("so far {faster} took {saved} less time ({})", saved.range()))
 }
 
-/// Returns what is missing for a verdict, as a sentence.
-pub fn outlook(comparison: &Comparison) -> String {
+/// Returns what is missing for a verdict, as a sentence. `place` is the text that states the round trip time.
+pub fn outlook(comparison: &Comparison, place: StatedIn<'_>) -> String {
     let Some(ratio) = comparison.ratio else {
         if comparison.days.len() >= MIN_VERDICT_DAYS {
             return "There is no verdict while days differ that much.".to_owned();
@@ -116,7 +117,7 @@ pub fn outlook(comparison: &Comparison) -> String {
     format!(
         "Whether it stays like that is not decided: going by {}{}, {} may take {} time than {}. {}",
         units::count(ratio.days, "day"),
-        round_trips::stated(comparison),
+        round_trips::stated(comparison, place),
         comparison.b,
         Percent::increase(ratio).span(),
         comparison.a,

@@ -10,6 +10,8 @@ use crate::text::Text;
 use crate::units;
 use crate::units::count;
 
+/// Figure whose value is a ratio of two times.
+const WARM_TO_COLD: &str = "warm-to-cold";
 /// Number of values below which a quarter of them is not one value.
 const MIN_VALUES_FOR_QUARTILES: usize = 4;
 
@@ -86,6 +88,9 @@ fn title(figure: &FigureSummary) -> String {
     } else {
         format!("{}: {}", figure.phase, figure.figure)
     };
+    if figure.figure == WARM_TO_COLD {
+        return format!("{name} (warm time ÷ cold time; lower: caches save more)");
+    }
     match (figure.cache, figure.by_target.values().next()) {
         (CacheState::Warm, _) => format!("{name}, warm"),
         (CacheState::Cold, Some(first)) => {

@@ -49,7 +49,12 @@ pub fn trial(runs: &[Run], totals: RunCounts) -> Document {
     let mut document = Document::new();
     let targets: BTreeSet<&TargetName> = runs.iter().map(|run| &run.target).collect();
     let place = format!(" on {}", count(targets.len(), "target"));
-    document.paragraph(format!("{}.", counts_on(&place, totals)));
+    let title = match (runs.is_empty(), rounds(runs)) {
+        (true, _) => String::new(),
+        (false, 1) => " Times of 1 round:".to_owned(),
+        (false, rounds) => format!(" Median of {rounds} rounds (lowest to highest):"),
+    };
+    document.paragraph(format!("{}.{title}", counts_on(&place, totals)));
     if runs.is_empty() {
         return document;
     }
@@ -61,17 +66,34 @@ pub fn trial(runs: &[Run], totals: RunCounts) -> Document {
     } else if totals.ended_by == PlanEnd::User {
         document.paragraph(Text::from("The trial is not complete. Again: ").code("longhaul try").plain("."));
     } else {
-        let next =
-            Text::from("Two rounds show that it works; they decide nothing. Next: ").code("longhaul init");
+        document.paragraph("Two rounds show that it works; they decide nothing.");
+        let next = Text::from("Next: ").code("longhaul init");
         let next = next.plain(" chooses what to compare, then ").code("longhaul service install");
         document.paragraph(next.plain(" measures for weeks."));
     }
     document
 }
 
-/// Returns the median time of each task on each target.
+fn rounds(runs: &[Run]) -> usize {
+    runs.iter().map(|run| run.round).collect::<BTreeSet<i64>>().len()
+}
+
+/// Returns the median of the times of a task with their range, or of how many of the rounds a single one is.
+fn median_and_range(seconds: &[f64], rounds: usize) -> Option<String> {
+    let median = units::seconds(median(seconds)?);
+    let low = seconds.iter().copied().min_by(f64::total_cmp)?;
+    let high = seconds.iter().copied().max_by(f64::total_cmp)?;
+    Some(match seconds.len() {
+        1 if rounds == 1 => median,
+        1 => format!("{median} (1 of {rounds} rounds)"),
+        _ => format!("{median} ({} to {})", units::seconds(low), units::seconds(high)),
+    })
+}
+
+/// Returns the median time of each task on each target, with its range.
 fn times(runs: &[Run], targets: &BTreeSet<&TargetName>) -> Table {
     let names = targets.iter().map(|target| target.as_str());
+    let rounds = rounds(runs);
     let mut table = Table::new("Median times").words(["task"]).figures(names);
     let mut seconds: BTreeMap<(&str, &TargetName), Vec<f64>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.outcome == Outcome::Ok) {
@@ -79,12 +101,47 @@ fn times(runs: &[Run], targets: &BTreeSet<&TargetName>) -> Table {
     }
     for task in STANDARD_TASKS {
         let cell = |target: &&TargetName| {
-            let found = seconds.get(&(task.name(), *target)).and_then(|seconds| median(seconds));
+            let found = seconds.get(&(task.name(), *target));
+            let found = found.and_then(|seconds| median_and_range(seconds, rounds));
             let was_run = |run: &&Run| run.workload == task.name() && run.target == **target;
             let missing = if runs.iter().any(|run| was_run(&run)) { "failed" } else { NO_VALUE };
-            found.map_or_else(|| missing.to_owned(), units::seconds)
+            found.unwrap_or_else(|| missing.to_owned())
         };
         table.row(std::iter::once(task.name().to_owned()).chain(targets.iter().map(cell)));
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::Timestamp;
+
+    use super::*;
+    use crate::render::terminal;
+
+    fn run(round: i64, seconds: f64) -> Run {
+        let new = Run::new(round, "nas".parse().unwrap(), "photo-batch", Timestamp::UNIX_EPOCH);
+        Run { seconds, ..new }
+    }
+
+    fn shown(runs: &[Run]) -> String {
+        let totals = RunCounts { runs: runs.len() as u32, failed: 0, ended_by: PlanEnd::LastRound };
+        terminal::render(&trial(runs, totals))
+    }
+
+    #[test]
+    fn times_have_their_range_and_number_of_rounds() {
+        let text = shown(&[run(1, 4.0), run(2, 5.0)]);
+        assert!(
+            text.starts_with("2 runs on 1 target, 0 failed. Median of 2 rounds (lowest to highest):"),
+            "{text}"
+        );
+        assert!(text.contains("4.50 s (4.00 s to 5.00 s)"), "{text}");
+        assert!(text.contains("they decide nothing.\n\nNext: "), "{text}");
+        assert!(text.lines().count() <= 12, "{text}");
+        let one = shown(&[run(1, 4.0)]);
+        assert!(one.contains("Times of 1 round:") && !one.contains("(4.00 s"), "{one}");
+        let failed = Run { outcome: Outcome::Error, ..run(2, 5.0) };
+        assert!(shown(&[run(1, 4.0), failed]).contains("4.00 s (1 of 2 rounds)"));
+    }
 }

@@ -7,10 +7,11 @@ use longhaul_analysis::summary::{
 use longhaul_model::Role;
 
 use super::checks::{seen_of_all, statements};
+use super::round_trips::StatedIn;
 use super::{method, problems, recommendation, sentences, week_charts, words, your_day};
 use crate::document::{Details, Document};
 use crate::environment::Environment;
-use crate::event_words::event_details;
+use crate::event_words::{readable_details, words_without_target};
 use crate::table::Table;
 use crate::text::Text;
 use crate::units;
@@ -81,7 +82,7 @@ pub(super) fn with_exceptions(recommended: Text, weekly: &WeeklySummary) -> Text
 pub(super) fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let mut document = Document::new();
     let headline = match &pair.headline {
-        Some(headline) => words::toned(sentences::headline(pair), headline.verdict),
+        Some(headline) => words::toned(sentences::headline_beside_basis(pair), headline.verdict),
         None => sentences::headline(pair).into(),
     };
     let minutes = pair.weekly_minutes.map(|minutes| words::weekly_minutes(pair, &minutes));
@@ -138,9 +139,10 @@ fn pairs(weekly: &WeeklySummary) -> Document {
         .charts(week_charts::days(weekly, &weekly.events).into_iter().flatten());
     for pair in &weekly.pairs {
         document.subheading(Text::new().target(&pair.a).plain(" and ").target(&pair.b));
-        document.list(pair.by_wait_kind.iter().map(sentence));
+        let place = StatedIn::basis_of(pair);
+        document.list(pair.by_wait_kind.iter().map(|comparison| sentence_with(comparison, place)));
         let mut tasks = Document::new();
-        tasks.list(pair.tasks.iter().map(task)).append(sequential_weeks(pair));
+        tasks.list(pair.tasks.iter().map(|one| task(one, place))).append(sequential_weeks(pair));
         document.details(Details { summary: "Task by task".to_owned(), content: tasks });
     }
     document
@@ -156,17 +158,22 @@ pub(super) fn sequential_weeks(pair: &PairSummary) -> Document {
     document
 }
 
+/// Returns the result of a comparison, to stand beside its basis, which states the round trip time.
 pub(super) fn sentence(comparison: &Comparison) -> Text {
-    words::toned(sentences::comparison(comparison), comparison.verdict)
+    sentence_with(comparison, StatedIn::TextAbout(comparison))
 }
 
-fn task(task: &Comparison) -> Text {
+fn sentence_with(comparison: &Comparison, place: StatedIn<'_>) -> Text {
+    words::toned(sentences::comparison_with(comparison, place), comparison.verdict)
+}
+
+fn task(task: &Comparison, place: StatedIn<'_>) -> Text {
     match task.verdict {
         // The sentence says how many rounds the faster target won.
-        Verdict::Faster | Verdict::ClearlyFaster => sentence(task),
+        Verdict::Faster | Verdict::ClearlyFaster => sentence_with(task, place),
         Verdict::NotEnoughData | Verdict::AlreadyClear | Verdict::TooSmall | Verdict::NoRealDifference => {
             let won = format!(" Rounds won: {}.", words::rounds_won(task));
-            sentence(task).plain(if task.rounds.complete > 0 { won } else { String::new() })
+            sentence_with(task, place).plain(if task.rounds.complete > 0 { won } else { String::new() })
         }
     }
 }
@@ -318,8 +325,8 @@ fn events(weekly: &WeeklySummary) -> Document {
     for event in &weekly.events {
         let target = event.target.as_ref().map_or("machine", |target| target.as_str());
         // The summary has local times already.
-        let detail = event_details(&event.detail, &TimeZone::UTC);
-        table.row([&event.at, target, &event.kind, &detail]);
+        let detail = readable_details(&event.kind, &event.detail, &TimeZone::UTC);
+        table.row([&event.at, target, &words_without_target(event), &detail]);
     }
     if table.rows.is_empty() {
         document.paragraph("No events.")

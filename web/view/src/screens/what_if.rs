@@ -1,6 +1,6 @@
 //! Screen that shows how long each task would take with another network or disk: `longhaul what-if`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use longhaul_analysis::prediction::{Answer, AssumedChange, Dimension, NoPrediction, Prediction};
 use longhaul_model::{WaitMetric, all_metrics};
@@ -15,15 +15,29 @@ use crate::units;
 const NOTE: &str = "The range contains the time of a typical run in about 19 of 20 cases. It is fitted to your own rounds: the time on this \
      computer, round trips, bytes and requests to the disk. Photos and restored files over long, fast networks are the least certain.";
 
-/// Returns the screen for the answers to a question.
+/// Heading of the screen.
+const TITLE: &str = "What if";
+
+/// Returns the part of a page before a question is asked.
+pub fn without_question() -> Document {
+    let mut document = Document::titled(TITLE);
+    document.paragraph(
+        "Choose another network or disk: the time of each task there is predicted from your own rounds.",
+    );
+    document
+}
+
+/// Returns the screen for the answers to a question, which names something that would change.
 pub fn what_if(change: AssumedChange, answers: &[Answer]) -> Document {
-    let mut document = Document::titled("What if");
+    let mut document = Document::titled(TITLE);
     let runs = answers.iter().map(|one| one.runs).max().unwrap_or(0);
-    document.paragraph(format!(
-        "Predicted from up to {}: {}.",
-        units::count(runs, "run") + " of each task",
-        question(change)
-    ));
+    if runs > 0 {
+        document.paragraph(format!(
+            "Predicted from up to {} of each task: {}.",
+            units::count(runs, "run"),
+            question(change)
+        ));
+    }
     let of_metric = |task: &str, metric: &WaitMetric| -> Vec<&Answer> {
         answers.iter().filter(|one| one.key.workload == task && one.key.metric == metric.name).collect()
     };
@@ -60,7 +74,7 @@ fn question(change: AssumedChange) -> String {
         }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "everything as it usually is".to_owned() } else { parts.join(" and ") }
+    parts.join(" and ")
 }
 
 /// Returns a rate in the unit of its size, such as "50 Mbit/s" or "2.5 Gbit/s".
@@ -74,25 +88,38 @@ fn rate(bits_per_second: f64) -> String {
 }
 
 fn no_prediction(mut document: Document, answers: &[Answer]) -> Document {
-    let mut reasons: Vec<(NoPrediction, BTreeSet<&str>)> = vec![];
-    for (reason, target) in
-        answers.iter().filter_map(|one| Some((one.changed.err()?, one.key.target.as_str())))
-    {
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, targets)) => {
-                targets.insert(target);
-            }
-            None => reasons.push((reason, BTreeSet::from([target]))),
-        }
-    }
+    let reasons = reasons_by_target(answers);
     if reasons.is_empty() {
         document.paragraph(format!("No prediction yet: {}.", reason_text(NoPrediction::TooFewRuns)));
     }
-    document.list(reasons.into_iter().map(|(reason, targets)| {
-        let targets = targets.into_iter().collect::<Vec<_>>().join(", ");
-        format!("No prediction yet for {targets}: {}.", reason_text(reason))
+    let mut targets_by_reason: Vec<(NoPrediction, Vec<&str>)> = vec![];
+    for (target, reasons) in reasons {
+        for reason in reasons {
+            match targets_by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, targets)) => targets.push(target),
+                None => targets_by_reason.push((reason, vec![target])),
+            }
+        }
+    }
+    document.list(targets_by_reason.into_iter().map(|(reason, targets)| {
+        format!("No prediction yet for {}: {}.", targets.join(", "), reason_text(reason))
     }));
     document
+}
+
+/// Returns the reasons why nothing can be predicted for each target. Too few runs are a reason only if no metric has enough: a metric
+/// that has them tells what else is missing.
+fn reasons_by_target(answers: &[Answer]) -> BTreeMap<&str, Vec<NoPrediction>> {
+    let mut by_target: BTreeMap<&str, Vec<NoPrediction>> = BTreeMap::new();
+    for answer in answers {
+        let reasons = by_target.entry(answer.key.target.as_str()).or_default();
+        let new = answer.changed.err().filter(|reason| !reasons.contains(reason));
+        reasons.extend(new);
+    }
+    for reasons in by_target.values_mut().filter(|reasons| reasons.len() > 1) {
+        reasons.retain(|reason| *reason != NoPrediction::TooFewRuns);
+    }
+    by_target
 }
 
 /// Returns the reason why nothing can be predicted, with what would change that.

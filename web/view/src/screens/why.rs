@@ -1,9 +1,10 @@
 //! Screen that shows in which layer the time of each task is spent: `longhaul why`.
 
 use longhaul_analysis::attribution::{Attribution, Layer};
-use longhaul_model::{WaitMetric, all_metrics};
+use longhaul_analysis::summary::{Comparison, Confidence, WeeklySummary};
+use longhaul_model::{TargetName, WaitMetric, all_metrics};
 
-use super::{NO_VALUE, seconds, words};
+use super::{NO_VALUE, recommendation, seconds, sentences, words};
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::Text;
@@ -13,6 +14,8 @@ use crate::units;
 const BAR_LETTERS: usize = 20;
 /// Letter for time that no source explains.
 const UNKNOWN: char = '?';
+/// Least ratio of the round trips on two shares for them to be named beside a difference in time: a smaller one explains little.
+const MIN_RATIO_OF_TRIPS: f64 = 1.25;
 /// Explains the bars.
 const BAR_NOTE: &str = "Each letter of a bar is 5 % of the time: c this computer, q waiting to be sent, w network, s NAS, d disk of the NAS, \
      ? unknown. `longhaul why --json` has the intervals.";
@@ -77,24 +80,79 @@ struct Bottleneck<'a> {
     slowed: usize,
     /// Number of all measured times.
     all: usize,
-    /// Time in which it is longest.
+    /// Time in which it is longest, of those that decidedly differ between shares if there is one.
     longest: &'a Attribution,
+}
+
+/// Returns true if an attribution is about the metric of a comparison.
+fn is_about(one: &Attribution, task: &Comparison) -> bool {
+    task.subject.key == format!("{}/{}", one.task, one.metric)
+}
+
+/// Returns the round trips that a task needs on the recommended share and on the next one, as a sentence without its period. The task
+/// is the one with the largest decided difference among those that need more of them on the slower share. `None` if there is none,
+/// or if the recommendation is not decided. The sentence says what was counted; whether that makes the difference is not tested.
+fn counted_round_trips(weekly: &WeeklySummary, attributions: &[Attribution]) -> Option<String> {
+    let is_decided = weekly.recommendation.confidence == Some(Confidence::Decided);
+    let best = weekly.recommendation.target.as_ref().filter(|_| is_decided)?;
+    let pair = recommendation::main_pair(weekly).filter(|pair| pair.includes(best))?;
+    let other = pair.other(best);
+    let is_won = |task: &&Comparison| {
+        task.winner() == Some(best)
+            && !task.is_instant()
+            && !task.is_contradicted_by_mean()
+            && !sentences::always_failed(task)
+    };
+    let of = |task: &Comparison, target: &TargetName| {
+        let one = attributions.iter().find(|one| one.target == *target && is_about(one, task))?;
+        Some((one.round_trips?, one.rounds))
+    };
+    let counted = pair.tasks.iter().filter(is_won).filter_map(|task| {
+        let ((fewer, rounds), (more, other_rounds)) = (of(task, best)?, of(task, other)?);
+        let is_more = more > fewer && more >= fewer * MIN_RATIO_OF_TRIPS;
+        is_more.then_some((task, fewer, more, rounds.max(other_rounds)))
+    });
+    let difference = |task: &Comparison| task.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
+    let (task, fewer, more, rounds) =
+        counted.max_by(|(one, ..), (next, ..)| difference(one).total_cmp(&difference(next)))?;
+    let what = words::subject(&task.subject);
+    let comma = if what == task.subject.activity { "" } else { "," };
+    Some(format!(
+        "{what}{comma} needs {} over {other}, {} over {best} (medians of up to {})",
+        counted_trips(more),
+        trips_text(fewer),
+        units::count(rounds, "round")
+    ))
 }
 
 /// Returns the layer that stands out most often in the times of each target, in the order of the targets. Targets without one are
 /// left out.
-fn bottlenecks_of(attributions: &[Attribution]) -> impl Iterator<Item = Bottleneck<'_>> {
-    attributions.chunk_by(|one, next| one.target == next.target).filter_map(|own| {
+fn bottlenecks_of<'a>(
+    weekly: &'a WeeklySummary,
+    attributions: &'a [Attribution],
+) -> impl Iterator<Item = Bottleneck<'a>> {
+    // A task that is equally fast on all shares would be an example of something else.
+    let differs = move |one: &Attribution| {
+        let pairs = weekly.pairs.iter().filter(|pair| pair.includes(&one.target));
+        pairs.flat_map(|pair| &pair.tasks).any(|task| task.winner().is_some() && is_about(one, task))
+    };
+    attributions.chunk_by(|one, next| one.target == next.target).filter_map(move |own| {
         let slowed = |layer: Layer| own.iter().filter(move |one| one.largest == Some(layer));
         let layer = Layer::ALL.into_iter().max_by_key(|layer| slowed(*layer).count())?;
         let seconds = |one: &Attribution| one.seconds_of(layer).unwrap_or(0.0);
-        let longest = slowed(layer).max_by(|one, other| seconds(one).total_cmp(&seconds(other)))?;
+        let longest = slowed(layer).max_by(|one, other| {
+            differs(one).cmp(&differs(other)).then(seconds(one).total_cmp(&seconds(other)))
+        })?;
         Some(Bottleneck { layer, slowed: slowed(layer).count(), all: own.len(), longest })
     })
 }
 
-/// Returns what each target waits for, one sentence each, with an example.
-pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
+/// Returns what was counted where the recommended share is faster; without it, what each target waits for, one sentence each, with
+/// an example.
+pub fn bottlenecks(weekly: &WeeklySummary, attributions: &[Attribution]) -> Vec<Text> {
+    if let Some(counted) = counted_round_trips(weekly, attributions) {
+        return vec![format!("{counted}.").into()];
+    }
     let sentence = |found: Bottleneck<'_>| {
         let Bottleneck { layer, slowed, all, longest } = found;
         let mut metrics = all_metrics();
@@ -111,19 +169,25 @@ pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
         );
         Some(Text::new().target(&longest.target).plain(text))
     };
-    bottlenecks_of(attributions).filter_map(sentence).collect()
+    bottlenecks_of(weekly, attributions).filter_map(sentence).collect()
 }
 
-/// Returns what the targets wait for, in one line with a link; `None` if nothing stands out.
-pub fn bottlenecks_in_brief(attributions: &[Attribution]) -> Option<Text> {
+/// Returns what was counted where the recommended share is faster, or what the targets wait for, in one line with a link; `None` if
+/// nothing stands out.
+pub fn bottlenecks_in_brief(weekly: &WeeklySummary, attributions: &[Attribution]) -> Option<Text> {
+    if let Some(counted) = counted_round_trips(weekly, attributions) {
+        let line = Text::from(format!("{}. Each task: ", words::capitalized(&counted)));
+        return Some(line.link("why", "/why").plain("."));
+    }
     let mut line = Text::from("Stands out");
-    for (place, Bottleneck { layer, slowed, all, longest }) in bottlenecks_of(attributions).enumerate() {
+    let found = bottlenecks_of(weekly, attributions);
+    for (place, Bottleneck { layer, slowed, all, longest }) in found.enumerate() {
         let text = format!(": {} in {slowed} of {}", layer_words(layer), units::count(all, "metric"));
         line = line.plain(if place == 0 { " on " } else { "; on " }).target(&longest.target).plain(text);
     }
     let rounds = attributions.iter().map(|one| one.rounds).max().unwrap_or(0);
     let end = format!(" (medians of up to {}). Each task: ", units::count(rounds, "round"));
-    bottlenecks_of(attributions).next()?;
+    bottlenecks_of(weekly, attributions).next()?;
     Some(line.plain(end).link("why", "/why").plain("."))
 }
 
@@ -140,6 +204,14 @@ pub fn round_trips(heading: &str, own: &[&Attribution]) -> Option<String> {
     let unit = if first == "1" { "round trip" } else { "round trips" };
     let rest: String = counts.map(|(trips, target)| format!(", {trips} {target}")).collect();
     Some(format!("{}: {first} {unit} {target}{rest}.", words::capitalized(heading)))
+}
+
+/// Formats a number of round trips with its unit.
+fn counted_trips(trips: f64) -> String {
+    match trips_text(trips).as_str() {
+        "1" => "1 round trip".to_owned(),
+        number => format!("{number} round trips"),
+    }
 }
 
 /// Formats a number of round trips: whole, unless there are less than ten.

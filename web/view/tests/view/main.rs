@@ -8,6 +8,7 @@ mod documents;
 mod freshness;
 mod integrity;
 mod over_time;
+mod pair;
 mod record;
 mod sentences;
 mod what_if;

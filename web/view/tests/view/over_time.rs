@@ -30,6 +30,7 @@ fn band_chart(place: usize, days: &[Option<f64>]) -> BandChart {
         style: SeriesStyle::for_share(place),
         steps: days.iter().enumerate().map(step).collect(),
         table_steps: vec![],
+        table_step: DAY,
         step: DAY,
         events: vec![
             (first + DAY / 2, "MTU changed from 1500 to 9000 and back again".to_owned()),

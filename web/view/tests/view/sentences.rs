@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use longhaul_analysis::summary::{ClientCaching, PairSummary, Verdict, WeeklySummary};
+use longhaul_analysis::summary::{
+    AtRoundTrip, ClientCaching, PairSummary, Unadjusted, Verdict, WeeklySummary,
+};
 use longhaul_model::{Outcome, Role, STANDARD_TASKS};
 use longhaul_view::json::{PairJson, SENTENCES, WeekJson};
-use longhaul_view::screens::sentences::{self, headline};
+use longhaul_view::screens::round_trips::StatedIn;
+use longhaul_view::screens::sentences::{self, headline, headline_beside_basis};
 use longhaul_view::screens::task_rows::TaskBar;
 use longhaul_view::screens::{self, recommendation, words};
 use serde_json::{Value, json};
@@ -56,7 +59,8 @@ fn winner_of_most_rounds_that_loses_on_average_is_not_called_the_fastest() {
     let mut weekly = world::twenty_percent_faster();
     let task = &mut weekly.pairs[0].tasks[0];
     task.ratio_with_outliers = Some(1.0 / 1.1);
-    let (result, label) = (screens::result::result(task), words::subject(&task.subject));
+    let result = screens::result::result(task, StatedIn::Sentence);
+    let label = words::subject(&task.subject);
     assert!(
         result.starts_with("smb: 19 %") && result.ends_with(") in most rounds, 1.10× on average of all"),
         "{result}"
@@ -88,7 +92,8 @@ fn share_that_always_failed_has_no_percentage() {
     let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
     let text = headline(pair(&weekly));
     assert!(text.starts_with("Every task failed on nfs in all ") && !text.contains('%'), "{text}");
-    let rows: Vec<String> = pair(&weekly).tasks.iter().map(screens::result::result).collect();
+    let tasks = pair(&weekly).tasks.iter();
+    let rows: Vec<String> = tasks.map(|task| screens::result::result(task, StatedIn::Sentence)).collect();
     assert!(rows.iter().all(|row| row.starts_with("smb: nfs failed in all ")), "{rows:?}");
 }
 
@@ -172,6 +177,40 @@ fn verdict_states_its_round_trip_time_and_the_break_even() {
     assert!((form["at_rtt_ms"].as_f64().unwrap() - 6.75).abs() < 0.3, "{form}");
     assert!(form["unadjusted"]["ratio"]["value"].is_number());
     assert_eq!(data_keys(&form), data_keys(&json!(pair(&weekly))["headline"]));
+}
+
+#[test]
+fn round_trip_time_is_stated_once_beside_the_basis() {
+    let weekly = weeks_with_round_trips(round_trip_ms);
+    let text = headline_beside_basis(pair(&weekly));
+    assert!(text.contains("for all tasks together: ") && !text.contains("at a round trip time"), "{text}");
+    assert!(text.contains("smb is faster below a round trip time of 4.7 ms, nfs above"), "{text}");
+    let basis = words::basis(pair(&weekly).headline.as_ref().unwrap()).unwrap();
+    assert!(basis.contains("Compared at a round trip time of 6."), "{basis}");
+    assert!(
+        basis.contains("; over all round trip times, nfs takes ") && basis.ends_with(" than smb."),
+        "{basis}"
+    );
+}
+
+#[test]
+fn round_trip_time_that_differs_from_the_basis_is_stated() {
+    let mut weekly = world::twenty_percent_faster();
+    let at = |at_rtt_ms: f64| AtRoundTrip {
+        at_rtt_ms,
+        break_even_rtt_ms: None,
+        break_even_low_rtt_ms: None,
+        break_even_high_rtt_ms: None,
+        unadjusted: Unadjusted { verdict: Verdict::Faster, ratio: None },
+    };
+    weekly.pairs[0].headline.as_mut().unwrap().at_round_trip = Some(at(6.0));
+    let mut result = |of_task: Option<AtRoundTrip>| {
+        weekly.pairs[0].tasks[0].at_round_trip = of_task;
+        screens::result::result(&weekly.pairs[0].tasks[0], StatedIn::basis_of(&weekly.pairs[0]))
+    };
+    assert!(result(Some(at(6.04))).contains("less time ("), "6 ms are stated beside it");
+    assert!(result(Some(at(9.0))).contains("less time at a round trip time of 9 ms ("));
+    assert!(result(None).contains("less time over all round trip times ("));
 }
 
 #[test]

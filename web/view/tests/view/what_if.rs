@@ -52,6 +52,21 @@ fn without_any_prediction_the_reason_and_the_next_step_are_shown() {
     let reason = NoPrediction::NeverVaried(Dimension::RoundTrip);
     let answers = [answer("nfs", "folder-cold", Err(reason)), answer("smb", "folder-cold", Err(reason))];
     insta::assert_snapshot!(markdown::render(&what_if(CHANGE, &answers)));
-    let nothing = markdown::render(&what_if(AssumedChange::default(), &[]));
-    assert!(nothing.contains("at least 12 rounds"), "{nothing}");
+    let nothing = markdown::render(&what_if(CHANGE, &[]));
+    assert!(nothing.contains("at least 12 rounds") && !nothing.contains("Predicted"), "{nothing}");
+}
+
+#[test]
+fn too_few_runs_are_a_reason_only_if_no_task_has_enough() {
+    let disk = NoPrediction::NeverVaried(Dimension::Disk);
+    let answers = [
+        answer("afp", "folder-cold", Err(NoPrediction::TooFewRuns)),
+        answer("afp", "walk-cold", Err(NoPrediction::TooFewRuns)),
+        answer("nfs", "folder-cold", Err(disk)),
+        answer("nfs", "walk-cold", Err(NoPrediction::TooFewRuns)),
+        answer("smb", "folder-cold", Err(disk)),
+    ];
+    let shown = markdown::render(&what_if(CHANGE, &answers));
+    assert!(shown.contains("No prediction yet for afp: at least 12 rounds"), "{shown}");
+    assert!(shown.contains("No prediction yet for nfs, smb: the disk of the NAS"), "{shown}");
 }

@@ -1,8 +1,11 @@
 //! Tests of the screen that says where time goes.
 
 use longhaul_analysis::attribution::{Attribution, Layer, Part};
+use longhaul_analysis::summary::{Verdict, WeeklySummary};
 use longhaul_view::render::terminal;
 use longhaul_view::screens::why;
+
+use crate::world;
 
 /// Returns an attribution of opening a large folder with these seconds for each layer, from this computer to the disk.
 fn opening(target: &str, protocol: &str, parts: [Option<f64>; 5]) -> Attribution {
@@ -98,9 +101,10 @@ fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_times() {
         ..opening("smb", "SMB 3.1.1", [None, None, None, Some(1.1), None])
     };
     let quiet = opening("local-smb", "SMB 3.1.1", [Some(0.5), None, Some(0.2), Some(0.5), None]);
+    let weekly = world::twenty_percent_faster();
     let shorter = opening("smb", "SMB 3.1.1", [None, None, Some(1.0), None, None]);
     let shorter = Attribution { largest: Some(Layer::Wire), ..shorter };
-    let found = why::bottlenecks(&[nfs(), quiet.clone(), shorter, server, wire]);
+    let found = why::bottlenecks(&weekly, &[nfs(), quiet.clone(), shorter, server, wire]);
     let found: Vec<String> = found.iter().map(|text| text.content()).collect();
     assert_eq!(
         found,
@@ -109,9 +113,50 @@ fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_times() {
             "smb: the network stands out in 2 of 3 metrics; opening a large folder, cold: 1.50 s of 2.00 s (median of 12 rounds)."
         ]
     );
-    let line = why::bottlenecks_in_brief(&[nfs(), quiet]).map(|text| text.content());
+    let line = why::bottlenecks_in_brief(&weekly, &[nfs(), quiet]).map(|text| text.content());
     let expected =
         "Stands out on nfs: the NAS in 1 of 1 metric (medians of up to 12 rounds). Each task: why.";
     assert_eq!(line.as_deref(), Some(expected));
-    assert_eq!(why::bottlenecks_in_brief(&[]), None);
+    assert_eq!(why::bottlenecks_in_brief(&weekly, &[]), None);
+}
+
+#[test]
+fn round_trips_of_a_decided_difference_are_named_first() {
+    let mut weekly = world::twenty_percent_faster();
+    let trips = |target: &str, trips: f64| Attribution {
+        round_trips: Some(trips),
+        ..opening(target, "NFS 4.2", [Some(0.1), None, Some(0.9), None, None])
+    };
+    let found = |weekly: &WeeklySummary, of_nfs: f64| -> Vec<String> {
+        let attributions = [trips("nfs", of_nfs), trips("smb", 9.0)];
+        why::bottlenecks(weekly, &attributions).iter().map(|text| text.content()).collect()
+    };
+    let expected = "opening a large folder, cold, needs 3,008 round trips over nfs, 9 over smb (medians of up to 12 rounds).";
+    assert_eq!(found(&weekly, 3008.0), [expected]);
+    assert!(found(&weekly, 10.0).is_empty(), "about the same number explains nothing");
+    assert!(found(&weekly, 1.0).is_empty(), "the faster share needs more");
+    weekly.pairs[0].tasks[0].verdict = Verdict::NoRealDifference;
+    assert!(found(&weekly, 3008.0).is_empty(), "no difference to explain");
+}
+
+#[test]
+fn example_is_a_task_whose_times_differ() {
+    let mut weekly = world::twenty_percent_faster();
+    let waiting = |metric: &'static str, seconds: f64| Attribution {
+        metric,
+        seconds: 2.0,
+        largest: Some(Layer::Wire),
+        ..opening("smb", "SMB 3.1.1", [None, None, Some(seconds), None, None])
+    };
+    let found = |weekly: &WeeklySummary| {
+        let all = [waiting("folder-cold", 1.5), waiting("walk-cold", 1.0)];
+        why::bottlenecks(weekly, &all)[0].content()
+    };
+    assert!(
+        found(&weekly).contains("; opening a large folder, cold: 1.50 s of 2.00 s"),
+        "{}",
+        found(&weekly)
+    );
+    weekly.pairs[0].tasks[0].verdict = Verdict::NoRealDifference;
+    assert!(found(&weekly).contains("; walking a large tree, cold: 1.00 s of 2.00 s"), "{}", found(&weekly));
 }

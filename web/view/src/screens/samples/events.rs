@@ -1,17 +1,19 @@
 //! The event log.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredEpoch;
+use longhaul_model::time::DAY;
 use longhaul_model::{Event, TargetName, Timestamp};
 
 use crate::document::Document;
-use crate::event_words::event_details;
+use crate::event_words::{event_words, readable_details};
 use crate::screens::protocol;
 use crate::table::Table;
 use crate::text::Text;
-use crate::time;
+use crate::{time, units};
 
 /// Maximum number of entries in [`event_log`].
 const MAX_SHOWN: usize = 300;
@@ -45,16 +47,21 @@ impl Entry {
         }
     }
 
-    fn kind(&self) -> &str {
+    fn words(&self) -> String {
         match self {
-            Self::Event(event) => &event.kind,
-            Self::Epoch(_) => "epoch",
+            Self::Event(event) => event_words(event),
+            Self::Epoch(_) => "new epoch".to_owned(),
         }
+    }
+
+    /// Returns true if test data were made, which changes no results.
+    fn is_preparation(&self) -> bool {
+        matches!(self, Self::Event(event) if event.kind == "prepared")
     }
 
     fn detail(&self, zone: &TimeZone) -> String {
         match self {
-            Self::Event(event) => event_details(&event.detail, zone),
+            Self::Event(event) => readable_details(&event.kind, &event.detail, zone),
             Self::Epoch(epoch) => {
                 format!("protocol: {}, epoch: {}", protocol(epoch.protocol.as_ref()), epoch.number)
             }
@@ -87,16 +94,29 @@ pub fn event_log(mut entries: Vec<Entry>, zone: &TimeZone) -> Document {
     document
 }
 
-/// Returns the entries of the last days or hours, such as `7d`, in the given order.
-pub fn recent_events(entries: &[Entry], window: &str, zone: &TimeZone) -> Document {
-    if !entries.is_empty() {
-        return events(entries, zone);
+/// Returns the entries of a window that ends now, in the given order, without those about test data, which change no results.
+pub fn recent_events(mut entries: Vec<Entry>, window: Duration, zone: &TimeZone) -> Document {
+    let all = entries.len();
+    entries.retain(|entry| !entry.is_preparation());
+    let mut document = if entries.is_empty() { no_events(window) } else { events(&entries, zone) };
+    let hidden = all - entries.len();
+    if hidden > 0 {
+        let number = if hidden == 1 { "1 entry".to_owned() } else { format!("{hidden} entries") };
+        let note = Text::from(format!("Not shown: {number} about new test data. All: "));
+        document.note(note.code("longhaul events --json").plain("."));
     }
+    document
+}
+
+/// Says that a window has no event, with a longer one to try.
+fn no_events(window: Duration) -> Document {
+    let text = Text::from(format!("No events in the last {}.", units::window(window.as_secs_f64())));
+    let longer = [("30d", 30 * DAY), ("365d", 365 * DAY)].into_iter().find(|(_, longer)| *longer > window);
+    let text = longer.iter().fold(text, |text, (name, _)| {
+        text.plain(" Longer window: ").code(format!("longhaul events --since {name}")).plain(".")
+    });
     let mut document = Document::new();
-    document.paragraph(
-        Text::from(format!("No events in the last {window}. Longer window: "))
-            .code("longhaul events --since DURATION"),
-    );
+    document.paragraph(text);
     document
 }
 
@@ -111,7 +131,7 @@ pub fn events(entries: &[Entry], zone: &TimeZone) -> Document {
         table.row([
             Text::new().link(time::timestamp(entry.at(), zone), comparison_link(entry, zone)),
             entry.target().map_or_else(|| "machine".into(), Text::from),
-            entry.kind().into(),
+            entry.words().into(),
             entry.detail(zone).into(),
         ]);
     }
@@ -127,7 +147,32 @@ fn comparison_link(entry: &Entry, zone: &TimeZone) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::terminal;
     use serde_json::json;
+
+    fn event(kind: &str, detail: serde_json::Value) -> Entry {
+        Entry::Event(Event { target: None, kind: kind.to_owned(), detail, at_us: Timestamp::UNIX_EPOCH })
+    }
+
+    #[test]
+    fn events_are_in_words_without_test_data() {
+        let change = json!({ "access-control-list": { "before": "refused", "after": "kept" } });
+        let entries = vec![event("fidelity", change), event("prepared", json!({ "bytes": 1 }))];
+        let text = terminal::render(&recent_events(entries, 7 * DAY, &TimeZone::UTC));
+        assert!(text.contains("now keeps: access control list"), "{text}");
+        assert!(text.contains("access control list: refused → kept"), "{text}");
+        assert!(!text.contains("access-control-list") && !text.contains("test data made"), "{text}");
+        assert!(text.contains("Not shown: 1 entry about new test data."), "{text}");
+    }
+
+    #[test]
+    fn longer_window_is_offered_only_if_there_is_one() {
+        let text = |window: Duration| terminal::render(&recent_events(vec![], window, &TimeZone::UTC));
+        let week = text(7 * DAY);
+        assert!(week.contains("No events in the last 7 days. Longer window: "), "{week}");
+        assert!(week.contains("longhaul events --since 30d"), "{week}");
+        assert!(!text(400 * DAY).contains("--since"));
+    }
 
     #[test]
     fn epoch_that_an_event_reports_is_listed_once() {

@@ -19,7 +19,7 @@ pub const EXPLANATION: &str = "Latency of the probe's small requests, measured f
 /// Returns the summary of a whole window: latency, traffic, machine load and stalls.
 pub fn window(sampled: &WindowSummary, step: Resolution) -> Document {
     let mut document = Document::new();
-    let length = units::duration(sampled.span_us.1.seconds_since(sampled.span_us.0));
+    let length = units::window(sampled.span_us.1.seconds_since(sampled.span_us.0));
     document.paragraph(format!("The last {length}, from samples of {} each.", words::step(step)));
     document.section("latency", "Latency").note(EXPLANATION);
     match sampled.rows.as_slice() {

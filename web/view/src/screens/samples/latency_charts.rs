@@ -146,15 +146,23 @@ impl LatencyWindow {
         all
     }
 
-    /// Returns the quantiles of longer steps, for the table; none if the steps of the chart are few enough. Steps of days start at
-    /// midnight.
-    fn table_steps(&self, steps: &[&ProbeStep]) -> Vec<QuantileStep> {
+    /// Returns the length of a step of the table: that of the chart if its steps are few enough, or else a longer one.
+    fn table_step(&self) -> Duration {
         let length = self.span.1.since(self.span.0);
         let is_short = |step: &Duration| length.as_micros() / step.as_micros() <= MAX_TABLE_ROWS;
         if is_short(&self.step) {
+            return self.step;
+        }
+        TABLE_STEPS.into_iter().find(is_short).unwrap_or(TABLE_STEPS[3])
+    }
+
+    /// Returns the quantiles of longer steps, for the table; none if the steps of the chart are few enough. Steps of days start at
+    /// midnight.
+    fn table_steps(&self, steps: &[&ProbeStep]) -> Vec<QuantileStep> {
+        let step = self.table_step();
+        if step == self.step {
             return vec![];
         }
-        let step = TABLE_STEPS.into_iter().find(is_short).unwrap_or(TABLE_STEPS[3]);
         let place = |at: Timestamp| self.table_step_start(step, at);
         merge_by(steps, place).into_iter().map(|(at, step)| quantile_step(at, &step)).collect()
     }
@@ -181,6 +189,7 @@ fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &Series
         style: styles.style(name),
         steps: window.quantile_steps(&steps),
         table_steps: window.table_steps(&steps),
+        table_step: window.table_step(),
         step: window.step,
         time: time.clone(),
         events: event_ticks(&samples.events, name),

@@ -43,6 +43,10 @@ pub fn stalls(
         document.append(stall_causes::causes(&causes.named));
         return document;
     }
+    // The page has a heading of its own.
+    if list == StallList::All {
+        document.section("stalls", format!("Stalls {}", last(span)));
+    }
     let plain = stalls.iter().map(|explained| explained.stall.clone()).collect();
     let window = SampledWindow { span, stalls: plain, ..SampledWindow::default() };
     let listed: Vec<&ExplainedStall> = match list {
@@ -57,9 +61,9 @@ pub fn stalls(
     document
 }
 
-/// Returns a window that ends now as text, such as "in the last 3 h".
+/// Returns a window that ends now as text, such as "in the last 7 days".
 pub fn last(span: (Timestamp, Timestamp)) -> String {
-    format!("in the last {}", units::duration(span.1.seconds_since(span.0)))
+    format!("in the last {}", units::window(span.1.seconds_since(span.0)))
 }
 
 /// Says that nothing was measured in a period, such as "in this time".
@@ -67,9 +71,9 @@ pub fn nothing_measured(period: &str) -> String {
     format!("Nothing was measured {period}, so there is nothing to say about stalls.")
 }
 
-/// Says that there was no stall in a period, such as "in this time".
+/// Says that no stall was seen in a period in which something was measured, such as "in this time".
 pub fn none(period: &str) -> String {
-    format!("Neither runs nor the latency probe saw a stall longer than 1 s that ended {period}.")
+    format!("No stalls longer than 1 s {period}.")
 }
 
 fn table(stalls: &[&ExplainedStall], now: Timestamp, zone: &TimeZone) -> Table {

@@ -75,6 +75,7 @@ fn bad(text: &str) -> Text {
 /// Describes the state of the service.
 pub fn state(status: &Status, zone: &TimeZone) -> String {
     match status.state {
+        State::Measuring if status.is_paused => "measuring; paused after this round".to_owned(),
         State::Measuring => "measuring".to_owned(),
         State::Waiting => "waiting for the next round".to_owned(),
         State::Paused { until_us: Some(until_us) } => {
@@ -183,6 +184,7 @@ pub fn next_round(status: &Status, zone: &TimeZone) -> Option<String> {
     Some(match status.state {
         State::Paused { until_us: Some(until) } if next < until => format!("after the pause, {}", at(until)),
         State::Paused { until_us: None } | State::SafeMode => "after `longhaul resume`".to_owned(),
+        State::Measuring if status.is_paused => "after the pause".to_owned(),
         _ => at(next),
     })
 }
@@ -340,19 +342,7 @@ mod tests {
     }
 
     fn stall(started: Timestamp) -> Stall {
-        Stall {
-            target: "smb".parse().unwrap(),
-            opened_us: started,
-            started_us: started,
-            ended_us: None,
-            is_truncated: false,
-            operation: "read".to_owned(),
-            calls: 1,
-            longest_ns: 0,
-            errors: Default::default(),
-            sources: vec![],
-            during: None,
-        }
+        Stall { calls: 1, ..Stall::new("smb".parse().unwrap(), started, "read") }
     }
 
     #[test]
@@ -368,6 +358,16 @@ mod tests {
         );
         assert_eq!(next(State::Paused { until_us: None }), "after `longhaul resume`");
         assert_eq!(next(State::Waiting), "1970-01-01 00:01:40, in 40 s");
+    }
+
+    #[test]
+    fn pause_is_shown_during_a_round_that_the_user_started() {
+        let soon = Some(NOW + Duration::from_secs(40));
+        let of = |is_paused| Status { state: State::Measuring, is_paused, next_round_us: soon, ..example() };
+        let shown = |status: &Status| (state(status, &TimeZone::UTC), next_round(status, &TimeZone::UTC));
+        let expected = ("measuring; paused after this round".to_owned(), Some("after the pause".to_owned()));
+        assert_eq!(shown(&of(true)), expected);
+        assert_eq!(shown(&of(false)).0, "measuring");
     }
 
     #[test]

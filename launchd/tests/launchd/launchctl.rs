@@ -1,8 +1,6 @@
 //! Tests of the parsers with published outputs of launchctl; each row of the index is one test case
 //! (fixtures/launchctl/README.md).
 
-#![allow(clippy::unwrap_used)]
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -2,8 +2,6 @@
 //! those of launchctl are constructed from launchctl(1) and from outputs that users have published, because no Mac
 //! was available.
 
-#![allow(clippy::unwrap_used)]
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
