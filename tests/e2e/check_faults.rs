@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::fuse::hang::Fuse;
 use crate::support::daemon::{BUSY, Daemon, target};
 use crate::support::mounts::{Memory, only_in_own_mounts};
-use crate::support::{CommandOutput, Place, Running, assert_all_ok, machine, sandbox};
+use crate::support::{CommandOutput, Place, Running, assert_all_ok, machine, sandbox, sessions};
 
 /// Size of the small file systems in KiB.
 const SIZE: u32 = 64 << 10;
@@ -57,13 +57,6 @@ fn assert_not_accused(healthy: &CommandOutput, troubled: &CommandOutput) {
 
 fn fidelity(place: &Place, share: &Path, code: i32) -> CommandOutput {
     place.longhaul("fidelity --json").target("nas", share).expect(code)
-}
-
-/// Returns the number of sessions in the sandboxes of a folder.
-fn sessions(folder: &Path) -> usize {
-    let sandboxes = fs::read_dir(folder).unwrap().flatten();
-    let sessions = sandboxes.filter_map(|sandbox| fs::read_dir(sandbox.path().join("freshness")).ok());
-    sessions.map(Iterator::count).sum()
 }
 
 /// Returns the outcome of the newest run; `None` if there is none yet.
@@ -156,7 +149,9 @@ fn start_service<'a>(place: &'a Place, share: &Path) -> Daemon<'a> {
     place.configure(&(BUSY.replace("freshness = false\n", "") + &as_share("nas") + &as_share("again")));
     let daemon = Daemon::start(place);
     // The service knows a share that is missing by what was there in an earlier round.
+    daemon.round();
     machine::wait_until("a run", || last_outcome(place).as_deref() == Some("ok"));
+    daemon.send_command("round", "{}");
     machine::wait_until("a session of the next round", || sessions(share) > 0);
     daemon
 }
@@ -226,6 +221,7 @@ fn share_behind_a_link_is_measured_in_every_round() {
         let runs = place.longhaul("runs --json").expect(0).runs();
         runs.iter().map(|run| run["round"].as_i64()).max().flatten().unwrap_or(0)
     };
+    daemon.round();
     machine::wait_until("three rounds", || rounds() >= 3);
     assert_eq!(last_outcome(&place).as_deref(), Some("ok"));
     daemon.stop();

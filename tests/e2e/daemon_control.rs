@@ -74,7 +74,7 @@ fn doctor_warns_if_the_schedule_allows_no_verdict() {
 fn dashboard_shows_results_and_prints_its_address() {
     let place = place();
     let daemon = Daemon::start(&place);
-    daemon.wait_for_rounds(1);
+    daemon.round();
     let output = place.longhaul("dashboard").expect(0);
     let port = daemon.address().unwrap().port;
     let path = output.out.trim().strip_prefix(&format!("http://127.0.0.1:{port}")).unwrap().to_owned();
@@ -285,8 +285,8 @@ fn watch_in_a_terminal(place: &Place) -> Child {
     script.spawn().expect("script(1), which provides a terminal, starts")
 }
 
-/// Reads what a program prints until it contains a text.
-fn read_until(output: &mut impl Read, text: &str) {
+/// Reads what a program prints until it contains a text, and returns it.
+fn read_until(output: &mut impl Read, text: &str) -> Vec<u8> {
     let (began, mut printed, mut part) = (Instant::now(), vec![], [0; 4096]);
     while !String::from_utf8_lossy(&printed).contains(text) {
         let length = output.read(&mut part).unwrap();
@@ -294,23 +294,33 @@ fn read_until(output: &mut impl Read, text: &str) {
         let is_in_time = length > 0 && began.elapsed() < machine::TIMEOUT;
         assert!(is_in_time, "`{text}` was not printed: {}", String::from_utf8_lossy(&printed));
     }
+    printed
 }
 
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "script(1) has other options here")]
-fn status_watch_shows_a_restarted_service() {
+fn status_watch_shows_a_restart_and_restores_the_terminal() {
     let place = place();
     let daemon = Daemon::start(&place);
     let mut child = watch_in_a_terminal(&place);
     let mut output = child.stdout.take().unwrap();
-    read_until(&mut output, "; rounds:");
+    let mut printed = read_until(&mut output, "; rounds:");
     daemon.stop();
-    read_until(&mut output, "no longhaul service is running");
+    printed.extend(read_until(&mut output, "no longhaul service is running"));
     let restarted = Daemon::start(&place);
-    read_until(&mut output, "; rounds:");
+    printed.extend(read_until(&mut output, "; rounds:"));
     child.stdin.as_mut().unwrap().write_all(b"q").unwrap();
+    output.read_to_end(&mut printed).unwrap();
     child.wait().unwrap();
     restarted.stop();
+    let text = String::from_utf8_lossy(&printed);
+    assert!(
+        text.contains("\u{1b}[?1049h") && text.contains("\u{1b}[?1049l"),
+        "it enters and leaves the alternate screen:\n{text}"
+    );
+    let after = text.rsplit("\u{1b}[?1049l").next().unwrap();
+    assert!(after.contains(" icanon") && after.contains(" echo "), "{after}");
+    assert!(text.contains("longhauld ") && text.contains("q: quit"), "{text}");
 }
 
 #[test]
@@ -333,26 +343,6 @@ fn status_watch_as_json_ends_with_its_reader() {
     });
     assert!(ended.unwrap().success());
     restarted.stop();
-}
-
-#[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "script(1) has other options here")]
-fn status_watch_restores_the_terminal() {
-    let place = place();
-    let daemon = Daemon::start(&place);
-    let mut child = watch_in_a_terminal(&place);
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    child.stdin.as_mut().unwrap().write_all(b"q").unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        text.contains("\u{1b}[?1049h") && text.contains("\u{1b}[?1049l"),
-        "it enters and leaves the alternate screen:\n{text}"
-    );
-    let after = text.rsplit("\u{1b}[?1049l").next().unwrap();
-    assert!(after.contains(" icanon") && after.contains(" echo "), "{after}");
-    assert!(text.contains("longhauld ") && text.contains("q: quit"), "{text}");
-    daemon.stop();
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::daemon::{BUSY, Daemon, at_home, command, log, target};
-use crate::support::{Place, assert_all_ok, machine};
+use crate::support::daemon::{BUSY, Daemon, command, log, target};
+use crate::support::{Place, assert_all_ok, link, machine};
 use longhaul_service::daemon_address::DaemonAddress;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use serde_json::Value;
 fn with_few_descriptors(place: &Place, program: &str, words: &[&str]) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -S -n 256; exec \"$0\" \"$@\"", program]).args(words);
-    at_home(shell, place)
+    place.at_home(shell)
 }
 
 /// Process that is killed when dropped, also if the test fails.
@@ -62,7 +62,7 @@ fn service_raises_its_descriptor_limit() {
     daemon.stop();
 }
 
-/// Service started from a copy of the program file, which a test can replace.
+/// Service started from a program file of its own, which a test can replace.
 struct Installed {
     place: Place,
 }
@@ -71,12 +71,12 @@ impl Installed {
     fn new() -> Self {
         let place = Place::new();
         place.configure(&(BUSY.to_owned() + &target("a", &place.folder("a"))));
-        fs::copy(env!("CARGO_BIN_EXE_longhauld"), place.folder("bin").join("longhauld")).unwrap();
+        link(env!("CARGO_BIN_EXE_longhauld"), &place.folder("bin").join("longhauld"));
         Self { place }
     }
 
     fn command(&self) -> Command {
-        at_home(Command::new(self.place.path("bin/longhauld")), &self.place)
+        self.place.at_home(Command::new(self.place.path("bin/longhauld")))
     }
 
     /// Replaces the program file by another file, as an upgrade does.
@@ -94,7 +94,7 @@ fn replaced_program_exits_for_its_service_manager() {
     command.env("INVOCATION_ID", "0123456789abcdef0123456789abcdef");
     let mut daemon = Daemon::spawn_as(place, command);
     daemon.wait_until_ready();
-    daemon.wait_for_rounds(1);
+    daemon.round();
     installed.upgrade();
     assert_eq!(daemon.wait_for_exit().code(), Some(75));
     assert!(!place.database().with_extension("starts").exists(), "the exit is not counted as a crash");
@@ -109,7 +109,7 @@ fn replaced_program_without_manager_asks_for_restart() {
     let installed = Installed::new();
     let mut daemon = Daemon::spawn_as(&installed.place, installed.command());
     daemon.wait_until_ready();
-    daemon.wait_for_rounds(1);
+    daemon.round();
     installed.upgrade();
     let status = daemon.wait_for("the problem", |status| status["problems"][0]["code"] == "program-replaced");
     let text = status["problems"][0]["text"].as_str().unwrap();

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use longhaul_store::{Reader, RoundStatus};
 
-use crate::support::{Place, assert_all_ok, find_sandbox, machine, sandbox, schema, tree};
+use crate::support::daemon::target;
+use crate::support::{Place, TINY_TREES, assert_all_ok, find_sandbox, machine, sandbox, schema, tree};
 use serde_json::Value;
 
 const ALL: [&str; 5] =
     ["folder-index", "photo-batch", "incremental-backup", "time-machine", "time-machine-throttled"];
 
 #[test]
-fn trial_leaves_only_the_database() {
+fn trial_leaves_only_the_database_which_purge_removes() {
     let place = Place::with_tiny_trees();
     let target = place.folder("share");
     let running = place.longhaul("try").target("share", &target).start();
@@ -26,16 +27,11 @@ fn trial_leaves_only_the_database() {
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
     assert_eq!(machine::recorders_of(pid), [""; 0]);
     schema::check_summary(&place.longhaul("runs --summary --json").expect(0).value());
-}
-
-#[test]
-fn purge_after_a_trial_leaves_nothing() {
-    let place = Place::with_tiny_trees();
-    place.longhaul("try").expect(0);
     let shown = place.longhaul("service uninstall --purge --dry-run").expect(0);
-    assert!(!shown.out.contains("test data of"), "the trial removed its test data: {shown}");
+    assert!(!shown.out.contains("test data of `local`"), "the trial removed its test data: {shown}");
     place.longhaul("service uninstall --purge --yes").expect(0);
     assert!(!place.data().exists());
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
 
 #[test]
@@ -44,12 +40,16 @@ fn trial_refuses_a_wrong_path_before_it_measures() {
     let file = place.path("file");
     fs::write(&file, "").unwrap();
     place.longhaul("try").target("a", &file).expect(2).assert_stderr(&["is not a folder"]);
-    let missing = place.path("missing");
+    let (missing, folder) = (place.path("missing"), place.folder("folder"));
     place
         .longhaul("try")
+        .target("b", &folder)
         .target("a", &missing)
         .expect(2)
         .assert_stderr(&["mount the share, or correct the path"]);
+    place.longhaul("run --workload photos").target("b", &folder).expect(2);
+    place.longhaul("run").target("b", &folder).target("b", &folder).expect(2);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "the folder stays empty");
     assert!(!place.database().exists());
 }
 
@@ -163,24 +163,6 @@ fn lists_without_a_database_say_what_to_do() {
         output.assert_stderr(&["longhaul try", "longhaul.sqlite"]);
     }
     assert!(!place.database().exists(), "reading creates no database");
-}
-
-#[test]
-fn invalid_arguments_are_refused_with_a_hint() {
-    let place = Place::new();
-    let target = place.folder("a");
-    place
-        .longhaul("run --workload photos")
-        .target("a", &target)
-        .expect(2)
-        .assert_stderr(&["photos", "photo-batch"]);
-    place.longhaul("run").expect(2).assert_stderr(&["--target NAME=PATH"]);
-    place.longhaul("run --target a").expect(2).assert_stderr(&["NAME=PATH"]);
-    place.longhaul("run --rounds 0").expect(2);
-    place.longhaul("fly").expect(2).assert_stderr(&["fly"]);
-    let twice = place.longhaul("run").target("a", &target).target("a", &target);
-    twice.expect(2).assert_stderr(&["`a` is used twice"]);
-    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
 
 #[test]
@@ -404,27 +386,20 @@ fn configured_target_is_measured_in_no_other_folder() {
     assert_eq!(fs::read_dir(&b).unwrap().count(), 0);
 }
 
+/// The trial measures one target of the configuration, and would name its own folder like the other one.
 #[test]
-fn trial_keeps_the_test_data_of_a_configured_target() {
-    let place = Place::with_tiny_trees();
-    let share = place.folder("share");
-    place.configure(&format!("[targets.share]\npath = \"{}\"\n", share.display()));
-    assert_all_ok(&place.run(&["folder-index"], &[("share", &share)]).expect(0).runs());
+fn trial_keeps_the_data_and_results_of_configured_targets() {
+    let place = Place::new();
+    let (share, local) = (place.folder("share"), place.folder("local"));
+    place.configure(&[TINY_TREES, &target("share", &share), &target("local", &local)].concat());
+    let both = [("share", share.as_path()), ("local", local.as_path())];
+    assert_all_ok(&place.run(&["folder-index"], &both).expect(0).runs());
     let before = tree::files(&sandbox(&share));
     let output = place.longhaul("try").target("share", &share).expect(0);
     assert!(output.out.contains("The test data on `share` stays"), "{output}");
     let after = tree::files(&sandbox(&share));
     assert!(before.iter().all(|file| after.contains(file)), "{before:?} {after:?}");
     assert!(!place.data().join("try").exists());
-}
-
-#[test]
-fn trial_leaves_the_results_of_a_target_with_its_usual_name() {
-    let place = Place::with_tiny_trees();
-    let local = place.folder("local");
-    place.configure(&format!("[targets.local]\npath = \"{}\"\n", local.display()));
-    assert_all_ok(&place.run(&["folder-index"], &[("local", &local)]).expect(0).runs());
-    let output = place.longhaul("try").expect(0);
     assert!(output.out.contains("local-2"), "{output}");
     let epochs = Reader::open(&place.database()).unwrap().epochs().unwrap();
     assert_eq!(epochs.iter().filter(|epoch| epoch.target.as_str() == "local").count(), 1);

@@ -4,16 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use longhaul_demo::synthetic_history;
-
 use crate::support::daemon::{BUSY, Daemon, target};
-use crate::support::{Place, machine};
+use crate::support::{Place, machine, template};
 
 /// Creates a test environment with two weeks of results.
 fn two_weeks() -> Place {
     let place = Place::new();
-    fs::create_dir_all(place.data()).unwrap();
-    synthetic_history::fill_database(&place.database(), (synthetic_history::BEGIN, 2)).unwrap();
+    template::made_up_weeks(&place.database(), 2);
     place
 }
 
@@ -72,8 +69,7 @@ fn folder_without_a_collection_is_refused_until_one_is_begun() {
 #[test]
 fn folder_that_cannot_be_read_is_not_taken_for_an_empty_one() {
     let place = Place::for_unprivileged_user();
-    fs::create_dir_all(place.data()).unwrap();
-    synthetic_history::fill_database(&place.database(), (synthetic_history::BEGIN, 1)).unwrap();
+    template::made_up_weeks(&place.database(), 1);
     machine::chown_to_nobody(place.root());
     let fleet = place.folder("fleet");
     fs::set_permissions(&fleet, fs::Permissions::from_mode(0o000)).unwrap();

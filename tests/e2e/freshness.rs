@@ -1,11 +1,10 @@
 //! Tests of freshness on local folders, which show every change at once: two targets with one folder.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::Duration;
 
 use crate::support::daemon::{BUSY, Daemon, target};
-use crate::support::{Place, find_sandbox, machine};
+use crate::support::{Place, find_sandbox, machine, sessions};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -30,13 +29,6 @@ fn cells(value: &Value) -> Vec<Value> {
         }
     }
     cells
-}
-
-/// Returns how many sessions the sandboxes of a folder hold.
-fn left(folder: &Path) -> usize {
-    let sandboxes = std::fs::read_dir(folder).unwrap().flatten();
-    let sessions = sandboxes.filter_map(|sandbox| std::fs::read_dir(sandbox.path().join("freshness")).ok());
-    sessions.map(Iterator::count).sum()
 }
 
 #[test]
@@ -80,7 +72,7 @@ fn ctrl_c_ends_a_watch_and_leaves_nothing() {
     let share = place.folder("share");
     let call = place.longhaul("freshness measure --limit 60");
     let running = call.target("a", &share).target("b", &share).start();
-    machine::wait_until("a session", || left(&share) > 0);
+    machine::wait_until("a session", || sessions(&share) > 0);
     std::thread::sleep(Duration::from_millis(500));
     running.signal(Signal::INT);
     let output = running.finish(0);
@@ -95,7 +87,7 @@ fn killed_worker_voids_the_session_and_leaves_nothing() {
     let call = place.longhaul("freshness measure --json --through a --limit 60");
     let running = call.target("a", &share).target("b", &share).start();
     machine::wait_until("a session with two workers", || {
-        left(&share) > 0 && machine::workers_of(place.root()).len() == 2
+        sessions(&share) > 0 && machine::workers_of(place.root()).len() == 2
     });
     std::thread::sleep(Duration::from_millis(500));
     for worker in machine::workers_of(place.root()) {
@@ -109,7 +101,7 @@ fn killed_worker_voids_the_session_and_leaves_nothing() {
             "{output}"
         );
     }
-    assert_eq!(left(&share), 0);
+    assert_eq!(sessions(&share), 0);
 }
 
 #[test]
@@ -120,6 +112,7 @@ fn service_measures_freshness_before_a_round() {
     let config = BUSY.replace("freshness = false\n", "") + &share_target("a") + &share_target("b");
     place.configure(&config);
     let daemon = Daemon::start(&place);
+    (0..2).for_each(|_| daemon.round());
     machine::wait_until("two rounds with freshness", || {
         let measured = place.longhaul("freshness --json").start().value_of_any_exit();
         let writers =
@@ -130,7 +123,7 @@ fn service_measures_freshness_before_a_round() {
     for cell in cells(&place.longhaul("freshness --json").expect(0).value()) {
         assert_eq!(cell["not_seen"], 0, "{cell}");
     }
-    assert_eq!(left(&share), 0);
+    assert_eq!(sessions(&share), 0);
 }
 
 #[test]

@@ -128,6 +128,9 @@ fn each_of_100_faults_is_reported_once_with_place_and_pattern() {
     let (place, target) = filled();
     let clean = check(&place, &target, 0);
     assert_eq!(wrong_ranges(&clean), [], "nothing is wrong before");
+    assert_verified_just_now(&clean);
+    let text = place.longhaul("integrity").expect(0).out;
+    assert!(text.contains("read back, 0 wrong"), "{text}");
     let expected = inject(&sandbox(&target), 7);
     for time in 1..=2 {
         let found = wrong_ranges(&check(&place, &target, 3));
@@ -136,6 +139,19 @@ fn each_of_100_faults_is_reported_once_with_place_and_pattern() {
         let missed: Vec<_> = expected.difference(&found).zip(found.difference(&expected)).collect();
         assert_eq!(found, expected, "{missed:#?}");
     }
+}
+
+/// Checks that all bytes were verified, and are counted by their age.
+fn assert_verified_just_now(lines: &[Value]) {
+    let [line] = lines else { panic!("one line: {lines:?}") };
+    let verified = line["bytes_verified"].as_u64().unwrap();
+    let by_age = line["by_age"].as_array().unwrap();
+    assert!(verified > 50_000_000, "{line}");
+    assert_eq!(by_age.len(), 1, "all of it was written just now: {by_age:?}");
+    assert_eq!((&by_age[0]["age"], by_age[0]["bytes"].as_u64()), (&json!("hours"), Some(verified)));
+    let over_the_wire = line["bytes_over_the_wire"].as_u64().unwrap();
+    assert!(over_the_wire <= verified, "{line}");
+    assert_eq!(line["excluded_rate_bytes"].is_null(), over_the_wire == 0);
 }
 
 #[test]
@@ -250,21 +266,4 @@ fn wrong_range_is_read_again_through_another_path_to_the_folder() {
     assert_eq!(range["times_found"], 2, "{range}");
     let text = place.longhaul("integrity").expect(0).out;
     assert!(text.contains("the same wrong bytes, so they are on the NAS"), "{text}");
-}
-
-#[test]
-fn verified_bytes_are_counted_by_age() {
-    let (place, target) = filled();
-    let lines = check(&place, &target, 0);
-    let [line] = &lines[..] else { panic!("one line: {lines:?}") };
-    let verified = line["bytes_verified"].as_u64().unwrap();
-    let by_age = line["by_age"].as_array().unwrap();
-    assert!(verified > 50_000_000, "{line}");
-    assert_eq!(by_age.len(), 1, "all of it was written just now: {by_age:?}");
-    assert_eq!((&by_age[0]["age"], by_age[0]["bytes"].as_u64()), (&json!("hours"), Some(verified)));
-    let over_the_wire = line["bytes_over_the_wire"].as_u64().unwrap();
-    assert!(over_the_wire <= verified, "{line}");
-    assert_eq!(line["excluded_rate_bytes"].is_null(), over_the_wire == 0);
-    let text = place.longhaul("integrity").expect(0).out;
-    assert!(text.contains("read back, 0 wrong"), "{text}");
 }

@@ -36,7 +36,7 @@ impl Share {
         if !mounts::in_own_mounts(test) {
             return None;
         }
-        let place = Place::with_programs_in("bin");
+        let place = Place::new();
         place.configure(&format!("[folder-index]\nfiles = {TREE_FILES}\n"));
         let mac = MacLike::mount(&place.folder("nas"), quirks);
         Some(Self { mac, place })
@@ -253,6 +253,15 @@ fn privacy_refusal_is_recognized_on_a_new_target() {
     let Some(share) = Share::mounted(privacy_refusal_is_recognized_on_a_new_target, &[]) else { return };
     share.set_private(true);
     assert_failure(&share.run(&["folder-index"], 3)[0], "unavailable", &PRIVACY_MESSAGE_PARTS);
+}
+
+#[test]
+fn refusal_to_open_folders_is_a_privacy_refusal() {
+    let Some(share) = Share::mounted(refusal_to_open_folders_is_a_privacy_refusal, &[]) else { return };
+    share.mac.privacy.hides_folders.store(true, Ordering::Relaxed);
+    assert_failure(&share.run(&["folder-index"], 3)[0], "unavailable", &PRIVACY_MESSAGE_PARTS);
+    share.mac.privacy.hides_folders.store(false, Ordering::Relaxed);
+    assert_all_ok(&share.run(&["folder-index"], 0));
 }
 
 #[test]

@@ -7,18 +7,29 @@ use std::process::Command;
 use longhaul_demo::machine::{MachineSpec, fill_machine};
 
 use crate::support::Place;
+use crate::support::template::Template;
+
+/// Databases of three made-up machines.
+static MACHINES: [Template; 3] = [
+    Template::new(|database| fill(database, 0)),
+    Template::new(|database| fill(database, 1)),
+    Template::new(|database| fill(database, 2)),
+];
+
+fn fill(database: &Path, number: u64) {
+    fill_machine(database, &MachineSpec::small(0xfeed + number, 0.3)).unwrap();
+}
 
 /// Shares the results of three made-up machines, and returns the files.
 fn shared_files(place: &Place) -> Vec<PathBuf> {
-    (0..3u32)
-        .map(|number| {
-            let database = place.path(&format!("machine-{number}.sqlite"));
-            fill_machine(&database, &MachineSpec::small(0xfeed + u64::from(number), 0.3)).unwrap();
-            let file = place.path(&format!("machine-{number}.json"));
-            share(place, &database, &file);
-            file
-        })
-        .collect()
+    let files = MACHINES.iter().enumerate().map(|(number, machine)| {
+        let database = place.path(&format!("machine-{number}.sqlite"));
+        machine.copy_to(&database);
+        let file = place.path(&format!("machine-{number}.json"));
+        share(place, &database, &file);
+        file
+    });
+    files.collect()
 }
 
 fn share(place: &Place, database: &Path, file: &Path) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::Place;
-use crate::support::daemon::{BUSY, Daemon, at_home, log, target};
+use crate::support::daemon::{BUSY, Daemon, log, target};
 
 /// Returns a command that runs a program with a umask that takes nothing away.
 fn open_to_all(program: &str) -> Command {
@@ -35,15 +35,14 @@ fn open_paths(folder: &Path) -> Vec<PathBuf> {
 fn files_of_a_life_cycle_are_private_despite_the_umask() {
     let place = Place::new();
     place.configure(&(BUSY.to_owned() + &target("a", &place.folder("a"))));
-    let mut service = open_to_all(env!("CARGO_BIN_EXE_longhauld"));
-    service = at_home(service, &place);
+    let service = place.at_home(open_to_all(env!("CARGO_BIN_EXE_longhauld")));
     let mut daemon = Daemon::spawn_as(&place, service);
     daemon.wait_until_ready();
-    daemon.wait_for_rounds(1);
+    daemon.round();
     let folders = [place.path("home/data/longhaul"), place.path("home/state/longhaul")];
     assert_eq!(folders.iter().flat_map(|folder| open_paths(folder)).collect::<Vec<_>>(), [] as [PathBuf; 0]);
     daemon.stop();
-    let mut run = at_home(open_to_all(env!("CARGO_BIN_EXE_longhaul")), &place);
+    let mut run = place.at_home(open_to_all(env!("CARGO_BIN_EXE_longhaul")));
     run.args(["run", "--workload", "folder-index", "--workload", "incremental-backup", "--scale", "quick"]);
     assert!(
         run.arg("--target").arg(format!("b={}", place.folder("b").display())).status().unwrap().success()

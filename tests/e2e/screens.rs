@@ -116,7 +116,6 @@ latency --since 2
 latency --by day
 stalls --target a/b
 export
-export runs
 export runs --format parquet
 export runs --format csv --from yesterday
 export runs --format csv --output ~/home/data/longhaul/longhaul.sqlite

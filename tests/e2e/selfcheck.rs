@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 use crate::fuse::hang::Fuse;
 use crate::support::mounts::{Memory, only_in_own_mounts};
+use crate::support::tree::{self, is_empty};
 use crate::support::{Call, CommandOutput, Place, find_sandbox, sandbox};
 use serde_json::Value;
 
@@ -73,20 +74,6 @@ fn calls(rows: &[Value]) -> BTreeSet<&str> {
     rows.iter().map(|row| row["call"].as_str().unwrap()).collect()
 }
 
-fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).unwrap().next().is_none()
-}
-
-/// Returns all files below a folder.
-fn files_below(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let files = entries.flat_map(|path| match path.is_dir() {
-        true => files_below(&path),
-        false => vec![path.display().to_string()],
-    });
-    files.collect()
-}
-
 #[test]
 fn selfcheck_json_has_a_verdict_for_every_call() {
     let place = Place::new();
@@ -131,7 +118,7 @@ fn selfcheck_leaves_nothing_behind() {
     let printed = CommandOutput { out: String::from_utf8(output.stdout).unwrap(), err: String::new() };
     assert_eq!(row(&printed, "target 1", "removal")["answer"], "the sandbox is removed");
     assert!(is_empty(&temporary));
-    assert_eq!(files_below(&place.path("home")), Vec::<String>::new());
+    assert_eq!(tree::files(&place.path("home")), [] as [PathBuf; 0]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use crate::support::{
     Call, Place, Running, assert_all_ok, assert_failure, find_sandbox, machine, sandbox, schema,
 };
 use longhaul_model::draw::draw;
-use longhaul_store::RoundStatus;
+use longhaul_store::{Reader, RoundStatus};
 use rustix::process::Signal;
 
 /// Configuration with trees that take a moment to create.
@@ -96,18 +97,31 @@ fn ctrl_c_during_a_run_stores_it_as_void() {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "reads /proc")]
 fn hundred_kills_of_the_runner_lose_nothing() {
+    // Two runners side by side, each with half of the kills: they wait most of the time.
+    std::thread::scope(|scope| {
+        for half in [0..25, 25..50] {
+            scope.spawn(move || kill_a_runner(half));
+        }
+    });
+}
+
+/// Kills a runner twice with each of these numbers, and checks that it loses nothing.
+fn kill_a_runner(kills: Range<u64>) {
     let pair = Pair::new(SMALL_TREES);
+    let count = kills.end - kills.start;
     let mut acknowledged = BTreeSet::new();
-    for kill in 0..50 {
-        acknowledged.extend(kill_soon_after_the_start(&pair, kill));
-        acknowledged.extend(kill_soon_after_a_run(&pair, kill));
-        assert_stored(&pair, &acknowledged);
+    for kill in kills {
+        let mut printed = kill_soon_after_the_start(&pair, kill);
+        printed.extend(kill_soon_after_a_run(&pair, kill));
+        assert_stored(&pair, &printed);
+        acknowledged.extend(printed);
         if kill % 20 == 19 {
             clean(&pair);
         }
     }
     assert_all_ok(&pair.run(&CHEAP).expect(0).runs());
-    assert!(acknowledged.len() >= 50, "every second kill happens after a run: {}", acknowledged.len());
+    assert_listed(&pair, &acknowledged);
+    assert!(acknowledged.len() as u64 >= count, "a run before every second kill: {}", acknowledged.len());
     clean(&pair);
 }
 
@@ -143,12 +157,17 @@ fn kill_after(mut running: Running, delay: Duration) -> Vec<u64> {
     running.output_so_far().runs().iter().map(|run| run["run"].as_u64().unwrap()).collect()
 }
 
-/// Checks that every printed run is stored. A kill during the very first start may leave no database.
-fn assert_stored(pair: &Pair, acknowledged: &BTreeSet<u64>) {
-    if acknowledged.is_empty() && !pair.place.database().exists() {
-        return;
+/// Checks that these printed runs are stored.
+fn assert_stored(pair: &Pair, printed: &[u64]) {
+    let reader = Reader::open(&pair.place.database()).unwrap();
+    for number in printed {
+        assert!(reader.run(number.cast_signed()).unwrap().is_some(), "lost: {number}");
     }
-    let stored = pair.place.longhaul("runs --json --last 0").expect(0).runs();
+}
+
+/// Checks that every printed run is in the list of all runs.
+fn assert_listed(pair: &Pair, acknowledged: &BTreeSet<u64>) {
+    let stored = pair.place.stored_runs();
     stored.iter().for_each(schema::check_run);
     let stored: BTreeSet<u64> = stored.iter().map(|run| run["run"].as_u64().unwrap()).collect();
     assert!(acknowledged.is_subset(&stored), "lost: {:?}", acknowledged.difference(&stored));

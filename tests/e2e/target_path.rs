@@ -104,7 +104,7 @@ fn doctor_names_bad_target_paths_without_a_service() {
 fn service_does_not_measure_its_database_folder() {
     let place = configured();
     let daemon = Daemon::start(&place);
-    daemon.wait_for_rounds(1);
+    daemon.round();
     let checks = place.longhaul("doctor --json").expect(3).value();
     let check = |what: &str| {
         let all = checks.as_array().unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::collector::{Collector, Received, Reply, Stream};
 use crate::support::exporter::{Export, Key, STEP, key_of, nanoseconds, samples, stored_histograms, text};
-use crate::support::machine;
+use crate::support::{hostile, machine};
 use longhaul_model::time::DAY;
 use longhaul_model::{Histogram, Timestamp};
 use longhaul_store::{FinishedRound, Reader, Signal};
@@ -264,10 +264,6 @@ fn unreachable_collector_loses_nothing() {
     assert!(status.next_try_us.is_some());
 }
 
-/// Test certificate for 127.0.0.1, valid until the year 2125. It and its key are used only here.
-const CERTIFICATE: &str = include_str!("../collector/certificate.pem");
-const KEY: &str = include_str!("../collector/key.pem");
-
 impl Stream for rustls::StreamOwned<rustls::ServerConnection, std::net::TcpStream> {
     fn close_writing(&mut self) {
         self.conn.send_close_notify();
@@ -275,14 +271,7 @@ impl Stream for rustls::StreamOwned<rustls::ServerConnection, std::net::TcpStrea
 }
 
 fn encrypted() -> Collector {
-    use rustls::pki_types::pem::PemObject;
-    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config =
-        rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = Arc::new(config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap());
+    let config = hostile::tls();
     Collector::over(move |stream| {
         let connection = rustls::ServerConnection::new(Arc::clone(&config)).ok()?;
         Some(Box::new(rustls::StreamOwned::new(connection, stream)))
@@ -300,9 +289,7 @@ fn nothing_is_sent_to_an_untrusted_certificate() {
         failing.is_some_and(|why| why.contains("certificate"))
     });
     assert_eq!(collector.received(|received| received.requests), 0);
-    let file = export.place.path("trusted.pem");
-    std::fs::write(&file, CERTIFICATE).unwrap();
-    export.configure(&[address, ("OTEL_EXPORTER_OTLP_CERTIFICATE", file.to_str().unwrap())]);
+    export.configure(&[address, ("OTEL_EXPORTER_OTLP_CERTIFICATE", hostile::CERTIFICATE)]);
     export.wait_until_empty();
     assert_runs_are_exact(&export.rounds(), &collector);
 }

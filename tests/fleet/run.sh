@@ -53,7 +53,7 @@ fi
 if installed moto; then
   port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   LONGHAUL_MOTO=$folder/bin/moto_server AWS_ENDPOINT_URL=http://127.0.0.1:$port AWS_ALLOW_HTTP=true AWS_REGION=us-east-1 \
-    cargo test --locked --workspace --test bucket -- --ignored || failed=1
+    cargo test --locked --workspace --test fleet bucket:: -- --ignored || failed=1
 else
   echo "skipped: fleet: moto cannot be installed here, so exports to a bucket are not tested: $(tail -1 "$log")"
   [ ${#engines[@]} -gt 0 ] || exit 77

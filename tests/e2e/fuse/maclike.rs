@@ -37,18 +37,25 @@ pub enum Quirk {
     DecomposedNames,
 }
 
-/// Privacy settings of a Mac.
+/// Privacy settings of a Mac. Attributes can be read always.
 #[derive(Default)]
 pub struct Privacy {
-    /// While true, the settings refuse to open or create files; listings and attributes still work.
+    /// While true, the settings refuse to open or create files.
     pub is_private: AtomicBool,
+    /// While true, they also refuse to open folders.
+    pub hides_folders: AtomicBool,
     /// Number of opens that the settings refused.
     pub refused: AtomicU64,
 }
 
 impl Behaviour for Privacy {
     fn before(&self, request: Incoming) -> Result<(), Errno> {
-        if request.kind != RequestKind::Open || !self.is_private.load(Ordering::Relaxed) {
+        let refuses = match request.kind {
+            RequestKind::Open => &self.is_private,
+            RequestKind::OpenFolder => &self.hides_folders,
+            _ => return Ok(()),
+        };
+        if !refuses.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.refused.fetch_add(1, Ordering::Relaxed);

@@ -30,6 +30,7 @@ enum RequestKind {
     Attributes,
     /// Opens or creates a file.
     Open,
+    OpenFolder,
     Read,
     Write,
     /// Ends the use of a file.

@@ -182,6 +182,13 @@ impl Filesystem for Server {
         done(turn.volume().map(drop), reply);
     }
 
+    fn opendir(&self, _: &Request, node: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        match self.begin(RequestKind::OpenFolder, node).volume() {
+            Ok(_) => reply.opened(FileHandle(0), FopenFlags::empty()),
+            Err(error) => reply.error(error),
+        }
+    }
+
     fn readdir(&self, _: &Request, node: INodeNo, _: FileHandle, after: u64, mut reply: ReplyDirectory) {
         let turn = self.begin(RequestKind::Other, node);
         let entries = match turn.volume().and_then(|volume| volume.list(node.0, after)) {

@@ -15,6 +15,13 @@ use longhaul_store::Store;
 use tempfile::TempDir;
 
 use super::world;
+use crate::support::template::Template;
+
+/// Four weeks of results.
+static FOUR_WEEKS: Template = Template::new(|database| {
+    Store::open(database, &[]).unwrap().set_machine_id(world::MACHINE).unwrap();
+    world::fill(database, world::FOUR_WEEKS);
+});
 
 /// Width of the terminal in columns; only the help depends on it.
 const COLUMNS: &str = "100";
@@ -62,9 +69,9 @@ impl Home {
 
     /// Creates a home with a configuration and four weeks of results.
     pub fn full() -> Self {
-        let home = Self::empty();
+        let home = Self::new();
+        FOUR_WEEKS.copy_to(&home.database());
         home.configure(world::CONFIG);
-        world::fill(&home.database(), world::FOUR_WEEKS);
         home
     }
 

@@ -20,16 +20,15 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
 
-use super::{Place, machine};
-use longhaul_demo::synthetic_history;
+use super::{Place, machine, template};
 
 /// Length of a sample step: five minutes.
 pub const STEP: Duration = Duration::from_mins(5);
 
 /// Synthetic database of some weeks, and an exporter that sends it.
 pub struct Export {
-    /// Test environment that contains the database.
-    pub place: Place,
+    /// Test environment that contains the database. It is removed when dropped.
+    _place: Place,
     /// Path of the database.
     pub database: PathBuf,
     writer: Arc<Writer>,
@@ -42,10 +41,10 @@ impl Export {
     pub fn new(weeks: u32, settings: &[(&str, &str)]) -> Self {
         let place = Place::new();
         let database = place.path("weeks.sqlite");
-        synthetic_history::fill_database(&database, (synthetic_history::BEGIN, weeks)).unwrap();
+        template::made_up_weeks(&database, weeks);
         let writer = Arc::new(Writer::spawn(Store::open(&database, &[]).unwrap()));
         let exporter = exporter(&database, &writer);
-        let export = Self { place, database, writer, exporter };
+        let export = Self { _place: place, database, writer, exporter };
         export.configure(settings);
         export
     }

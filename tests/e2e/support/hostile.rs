@@ -16,8 +16,9 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Number of bytes in an answer that is called a gigabyte.
 const GIGABYTE: u64 = 1 << 30;
-/// Certificate for 127.0.0.1 that no public authority has signed.
-const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/collector/certificate.pem");
+/// Path of a certificate for 127.0.0.1 that no public authority has signed, valid until the year 2125. It and its key are used in
+/// tests only.
+pub const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/collector/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/collector/key.pem");
 
 /// A gigabyte of zeros, compressed to a megabyte: 16 members of gzip in a row.
@@ -231,15 +232,19 @@ fn misbehave(mut stream: TcpStream, how: &Misbehaviour, start: &str) -> io::Resu
     Ok(())
 }
 
-/// Offers TLS with a certificate that nothing trusts.
-fn encrypted(stream: TcpStream) -> io::Result<()> {
+/// Returns the settings of a server that proves itself with [`CERTIFICATE`].
+pub fn tls() -> Arc<ServerConfig> {
     let certificates = CertificateDer::pem_file_iter(CERTIFICATE).unwrap().map(Result::unwrap).collect();
     let key = PrivateKeyDer::from_pem_file(KEY).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = builder.with_no_client_auth().with_single_cert(certificates, key).unwrap();
-    let connection = ServerConnection::new(Arc::new(config)).map_err(io::Error::other)?;
+    Arc::new(builder.with_no_client_auth().with_single_cert(certificates, key).unwrap())
+}
+
+/// Offers TLS with a certificate that nothing trusts.
+fn encrypted(stream: TcpStream) -> io::Result<()> {
+    let connection = ServerConnection::new(tls()).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, stream);
     stream.read_exact(&mut [0])?;
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")

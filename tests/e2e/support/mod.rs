@@ -17,6 +17,7 @@ pub mod real_programs;
 pub mod receiver;
 pub mod schema;
 pub mod systemd;
+pub mod template;
 pub mod tree;
 pub mod weeks;
 
@@ -67,13 +68,12 @@ impl Place {
         place
     }
 
-    /// Creates an environment with `longhaul` and `longhauld` copied into the given folder. If the daemon was not
-    /// built, a stand-in script takes its place.
+    /// Creates an environment with `longhaul` and `longhauld` in the given folder.
     pub fn with_programs_in(folder: &str) -> Self {
         let mut place = Self::new();
         place.program = place.folder(folder).join("longhaul");
-        fs::copy(env!("CARGO_BIN_EXE_longhaul"), &place.program).unwrap();
-        systemd::put_daemon(&place.program.with_file_name("longhauld"));
+        link(env!("CARGO_BIN_EXE_longhaul"), &place.program);
+        link(env!("CARGO_BIN_EXE_longhauld"), &place.program.with_file_name("longhauld"));
         place
     }
 
@@ -109,6 +109,24 @@ impl Place {
         fs::write(self.folder("home/config/longhaul").join("config.toml"), text).unwrap();
     }
 
+    /// Sets the environment variables of this environment, and removes those of a service manager that may run these
+    /// tests.
+    pub fn at_home(&self, mut command: Command) -> Command {
+        command
+            .env_remove("LONGHAUL_LOG")
+            .env("HOME", self.path("home"))
+            .env("XDG_DATA_HOME", self.path("home/data"))
+            .env("XDG_CONFIG_HOME", self.path("home/config"))
+            .env("XDG_STATE_HOME", self.path("home/state"))
+            .env_remove("NOTIFY_SOCKET")
+            .env_remove("INVOCATION_ID")
+            .env_remove("SYSTEMD_EXEC_PID")
+            .env_remove("XPC_SERVICE_NAME")
+            .current_dir(self.path("home"))
+            .stdin(Stdio::null());
+        command
+    }
+
     /// Prepares a call of longhaul; the arguments are separated by spaces.
     pub fn longhaul(&self, arguments: &str) -> Call<'_> {
         Call {
@@ -138,6 +156,14 @@ impl Place {
     }
 }
 
+/// Puts a program at a path where there is no file: as a hard link if both are on one file system, or else as a copy. Nothing may be
+/// written to that path, because the link leads to the program itself.
+pub fn link(program: &str, at: &Path) {
+    if fs::hard_link(program, at).is_err() {
+        fs::copy(program, at).unwrap();
+    }
+}
+
 /// Returns the sandbox of a target. Panics if there is none.
 pub fn sandbox(target: &Path) -> PathBuf {
     find_sandbox(target).unwrap_or_else(|| panic!("no sandbox in {}", target.display()))
@@ -147,6 +173,13 @@ pub fn sandbox(target: &Path) -> PathBuf {
 pub fn find_sandbox(target: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(target).ok()?.flatten().map(|entry| entry.path());
     entries.into_iter().find(|path| path.file_name().unwrap().to_string_lossy().starts_with(".longhaul-"))
+}
+
+/// Returns how many sessions of freshness the sandboxes of a folder hold.
+pub fn sessions(folder: &Path) -> usize {
+    let sandboxes = fs::read_dir(folder).unwrap().flatten();
+    let sessions = sandboxes.filter_map(|sandbox| fs::read_dir(sandbox.path().join("freshness")).ok());
+    sessions.map(Iterator::count).sum()
 }
 
 /// Builder of one call of longhaul.
@@ -207,16 +240,8 @@ impl Call<'_> {
     pub fn command(self) -> Command {
         let program = self.place.program.as_os_str().to_owned();
         let mut words = self.before.into_iter().chain([program]).chain(self.arguments);
-        let mut command = Command::new(words.next().unwrap());
-        command
-            .args(words)
-            .env_remove("LONGHAUL_LOG")
-            .env("HOME", self.place.path("home"))
-            .env("XDG_DATA_HOME", self.place.path("home/data"))
-            .env("XDG_CONFIG_HOME", self.place.path("home/config"))
-            .env("XDG_STATE_HOME", self.place.path("home/state"))
-            .current_dir(self.place.path("home"))
-            .stdin(Stdio::null());
+        let mut command = self.place.at_home(Command::new(words.next().unwrap()));
+        command.args(words);
         if let Some(folder) = self.first_on_path {
             let path = std::env::var("PATH").unwrap_or_default();
             command.env("PATH", format!("{}:{path}", folder.display()));

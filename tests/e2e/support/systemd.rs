@@ -30,16 +30,10 @@ notify("READY=1");
 while (1) { sleep 1; notify("WATCHDOG=1"); }
 "#;
 
-/// Copies the daemon to a path: the real one if it was built, else the stand-in.
-pub fn put_daemon(path: &Path) {
-    match option_env!("CARGO_BIN_EXE_longhauld") {
-        Some(real) => drop(fs::copy(real, path).unwrap()),
-        None => put_stand_in(path),
-    }
-}
-
-/// Writes the stand-in daemon, which fails while the file `fail` exists in its home.
+/// Replaces the daemon at a path by the stand-in, which fails while the file `fail` exists in its home.
 pub fn put_stand_in(path: &Path) {
+    // The file may be a link to the real program, which must not be written to.
+    fs::remove_file(path).unwrap();
     fs::write(path, STAND_IN).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -30,6 +30,11 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
     collect(root, &|_| ()).into_keys().collect()
 }
 
+/// Returns true if there is nothing in a folder.
+pub fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).unwrap().next().is_none()
+}
+
 /// Returns the absolute path of the first non-empty file below a folder.
 pub fn some_file(root: &Path) -> PathBuf {
     let path = files(root).into_iter().map(|path| root.join(path));

@@ -9,17 +9,20 @@ use longhaul_model::time::HOUR;
 use longhaul_model::{
     CacheState, Figure, Outcome, Phase, Protocol, Role, Run, Scale, Target, Timestamp, Unit,
 };
-use longhaul_store::{NewRound, RoundEnd, RoundStatus, Store, Writer};
+use longhaul_store::{Bulk, NewRound, RoundEnd, RoundStatus, Store};
 
 use longhaul_demo::synthetic_history;
 
+/// Local midnight of the first day: 2026-09-28T00:00+02:00.
+const BEGIN: Timestamp = Timestamp::from_us(1_790_546_400_000_000);
+const UTC_OFFSET_SECONDS: i32 = 7200;
+/// Number of rounds of a day.
+const ROUNDS_PER_DAY: i64 = 4;
+
 /// Database to which a test adds days of rounds.
 pub struct Weeks {
-    writer: Writer,
-    targets: Vec<(Target, Protocol)>,
-    /// Local midnight of the first day.
-    begin: Timestamp,
-    utc_offset_seconds: i32,
+    store: Store,
+    shares: [(Target, Protocol); 2],
 }
 
 /// Function from target index, day and round of the day to the run time in seconds, or to the outcome of a failed
@@ -29,66 +32,68 @@ pub type RunTimes<'s> = &'s dyn Fn(usize, i64, i64) -> Result<f64, Outcome>;
 impl Weeks {
     /// Creates a database with two shares. Day 0 is the Monday of 2026-W40, in a time zone two hours ahead of UTC.
     pub fn of_two_shares(database: &Path) -> Self {
-        let writer = Writer::spawn(Store::open(database, &[]).unwrap());
         let share = |name: &str, protocol| {
             let path = Path::new("/Volumes").join(name);
             (Target { name: name.parse().unwrap(), path, role: Role::Share }, protocol)
         };
-        let targets = vec![
+        let shares = [
             share("smb", Protocol::Smb(Some("3.1.1".into()))),
             share("nfs", Protocol::Nfs(Some("4.2".into()))),
         ];
-        // 2026-09-28T00:00+02:00.
-        Self { writer, targets, begin: Timestamp::from_us(1_790_546_400_000_000), utc_offset_seconds: 7200 }
+        Self { store: Store::open(database, &[]).unwrap(), shares }
     }
 
     /// Adds four rounds for each of these days.
-    pub fn add_days(&self, days: std::ops::Range<i64>, run_times: RunTimes<'_>) -> &Self {
-        for day in days {
-            for turn in 0..4 {
-                self.round((day, turn), run_times);
-            }
-        }
-        self
-    }
-
-    fn round(&self, (day, turn): (i64, i64), run_times: RunTimes<'_>) {
-        let started = self.begin + (24 * day + 8 + 3 * turn) as u32 * HOUR;
-        let round = self
-            .writer
-            .begin_round(NewRound {
-                utc_offset_seconds: self.utc_offset_seconds,
-                scheduled: Some(started),
-                ..NewRound::new(started, 1, Scale::Standard)
-            })
+    pub fn add_days(&mut self, days: std::ops::Range<i64>, run_times: RunTimes<'_>) {
+        let Self { store, shares } = self;
+        let mut rounds = days.start * ROUNDS_PER_DAY..days.end * ROUNDS_PER_DAY;
+        store
+            .bulk_insert(|bulk| rounds.try_for_each(|index| add_round(bulk, shares, index, run_times)))
             .unwrap();
-        for (slot, workload) in TASKS.iter().enumerate() {
-            for (place, (target, protocol)) in self.targets.iter().enumerate() {
-                let run = self.run((round, slot as u32), workload.name(), run_times(place, day, turn));
-                let run = Run {
-                    target: target.name.clone(),
-                    protocol: Some(protocol.clone()),
-                    started_us: started + Duration::from_micros(slot as u64),
-                    ..run
-                };
-                self.writer.add_run(target, &run, &[]).unwrap();
-            }
-        }
-        let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR };
-        self.writer.end_round(round, end).unwrap();
     }
+}
 
-    fn run(&self, (round, slot): (i64, u32), workload: &str, took: Result<f64, Outcome>) -> Run {
-        let seconds = took.unwrap_or(900.0);
-        Run {
-            slot,
-            scale: Scale::Standard,
-            outcome: took.err().unwrap_or(Outcome::Ok),
-            utc_offset_seconds: self.utc_offset_seconds,
-            seconds,
-            phases: if took.is_ok() { phases(workload, seconds) } else { vec![] },
-            ..Run::new(round, "x".parse().unwrap(), workload, Timestamp::UNIX_EPOCH)
+/// Adds the round with this number, counted from the first day.
+fn add_round(
+    bulk: &Bulk<'_>,
+    shares: &[(Target, Protocol)],
+    index: i64,
+    run_times: RunTimes<'_>,
+) -> longhaul_store::Result<()> {
+    let (day, turn) = (index / ROUNDS_PER_DAY, index % ROUNDS_PER_DAY);
+    let started = BEGIN + (24 * day + 8 + 3 * turn) as u32 * HOUR;
+    let round = bulk.begin_round(&NewRound {
+        utc_offset_seconds: UTC_OFFSET_SECONDS,
+        scheduled: Some(started),
+        ..NewRound::new(started, 1, Scale::Standard)
+    })?;
+    for (slot, workload) in TASKS.iter().enumerate() {
+        for (place, (target, protocol)) in shares.iter().enumerate() {
+            let run = Run {
+                round,
+                slot: slot as u32,
+                target: target.name.clone(),
+                protocol: Some(protocol.clone()),
+                started_us: started + Duration::from_micros(slot as u64),
+                ..run(workload.name(), run_times(place, day, turn))
+            };
+            bulk.add_run(target, &run)?;
         }
+    }
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR };
+    bulk.end_round(round, &end)
+}
+
+/// Returns a run that took this time, or failed.
+fn run(workload: &str, took: Result<f64, Outcome>) -> Run {
+    let seconds = took.unwrap_or(900.0);
+    Run {
+        scale: Scale::Standard,
+        outcome: took.err().unwrap_or(Outcome::Ok),
+        utc_offset_seconds: UTC_OFFSET_SECONDS,
+        seconds,
+        phases: if took.is_ok() { phases(workload, seconds) } else { vec![] },
+        ..Run::new(0, "x".parse().unwrap(), workload, Timestamp::UNIX_EPOCH)
     }
 }
 
