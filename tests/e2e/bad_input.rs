@@ -7,9 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::support::daemon::target;
 use crate::support::mounts::{self, Memory};
 use crate::support::{
-    CommandOutput, Place, assert_all_ok, assert_failure, find_sandbox, machine, sandbox, schema, tree,
+    CommandOutput, Place, TINY_TREES, assert_all_ok, assert_failure, find_sandbox, machine, sandbox, schema,
+    tree,
 };
 use serde_json::Value;
 
@@ -72,10 +74,26 @@ fn missing_file_or_link_target_is_unavailable() {
         (&link, "it is a symbolic link", "Give the path that it leads to"),
     ];
     for (path, reason, advice) in cases {
-        assert_bad(&place, path, "unavailable", &[path.to_str().unwrap(), reason, advice]);
+        // Of the configuration: one of the command line is refused.
+        place.configure(&[TINY_TREES, &target("bad", path), &target("good", &place.folder("good"))].concat());
+        let output = place.run(INDEX, &[]).expect(3);
+        assert_stored_as(&output, "unavailable", &[path.to_str().unwrap(), reason, advice]);
     }
     assert!(!missing.exists(), "no folder is created: a missing folder means that the share is not mounted");
     assert_eq!(fs::read_dir(place.path("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
+fn mistyped_target_of_the_command_line_is_refused() {
+    let place = Place::with_tiny_trees();
+    let (missing, good) = (place.path("missing"), place.folder("good"));
+    let refused = place.run(INDEX, &[("bad", &missing), ("good", &good)]).expect(2);
+    refused.assert_stderr(&[
+        "there is no",
+        missing.to_str().unwrap(),
+        "mount the share, or correct the path",
+    ]);
+    assert!(!place.database().exists() && fs::read_dir(&good).unwrap().count() == 0, "nothing was measured");
 }
 
 #[test]

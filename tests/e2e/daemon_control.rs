@@ -166,6 +166,14 @@ fn pause_cuts_the_round_short_and_resume_continues() {
     let status = daemon.wait_for("the pause", |status| status["state"]["name"] == "paused");
     assert!(status["state"]["until_us"].is_i64(), "{status}");
     assert_eq!(status["last_round"]["reason"], "paused: paused by the user");
+    let started = place.longhaul("round").expect(0);
+    assert!(started.out.contains("the pause stays"), "{started}");
+    let measuring = daemon.wait_for("a round in the pause", |status| status["state"]["name"] == "measuring");
+    assert_eq!(measuring["is_paused"], true, "{measuring}");
+    let shown = place.longhaul("status").expect(0);
+    assert!(shown.out.contains("paused after this round"), "{shown}");
+    place.longhaul("pause --for 2h").expect(0);
+    daemon.wait_for("the end of that round", |status| status["state"]["name"] == "paused");
     place.longhaul("resume").expect(0);
     daemon.wait_for("the end of the pause", |status| status["state"]["name"] == "waiting");
     daemon.stop();

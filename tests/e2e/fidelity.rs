@@ -38,7 +38,7 @@ fn local_folder_keeps_names_and_nothing_is_left() {
     assert_eq!(output.value().as_array().unwrap().len(), 38);
     assert!(is_empty(&share), "the sandbox that the check created is removed");
     let stored = place.longhaul("fidelity").expect(0);
-    stored.assert_stderr(&["the last results, because no target is configured"]);
+    stored.assert_stderr(&["these are stored results"]);
     assert!(stored.out.contains("nas"), "{stored}");
 }
 
@@ -100,7 +100,17 @@ fn missing_target_fails_and_stores_nothing() {
     let place = Place::new();
     let output = place.longhaul("fidelity").target("nas", &place.path("absent")).expect(3);
     output.assert_stderr(&["nas", "no such folder"]);
-    assert!(output.out.contains("Nothing was checked yet"), "{output}");
+    assert_eq!(output.out, "");
+}
+
+#[test]
+fn stored_results_of_a_removed_target_are_shown() {
+    let place = Place::new();
+    check(&place, &place.folder("nas"));
+    place.configure(&target("other", &place.path("absent")));
+    let output = place.longhaul("fidelity").expect(3);
+    output.assert_stderr(&["no such folder", "these are stored results"]);
+    assert!(output.out.contains("nas"), "{output}");
 }
 
 #[cfg(target_os = "linux")]
@@ -122,7 +132,8 @@ fn share_that_loses_metadata_silently_is_found() {
     // The same target on a folder that keeps them: each change is told.
     check(&place, &share);
     let events = place.longhaul("events").expect(0);
-    assert!(events.out.contains("fidelity") && events.out.contains("permissions"), "{events}");
+    assert!(events.out.contains("properties of files are kept otherwise than before"), "{events}");
+    assert!(events.out.contains("permission bits: lost → kept"), "{events}");
     assert!(is_empty(&share));
 }
 
@@ -135,7 +146,7 @@ fn service_checks_each_target_once() {
     // The command shows what the service found, because two checks at once would disturb a round.
     let output = place.longhaul("fidelity --json").expect(0);
     assert_eq!(result(&output, "hard-link"), "kept");
-    output.assert_stderr(&["these are the last results"]);
+    output.assert_stderr(&["these are stored results"]);
     daemon.stop();
     let logged = fs::read_to_string(log(&place)).unwrap();
     assert_eq!(logged.matches("the fidelity of a target was checked").count(), 1, "{logged}");

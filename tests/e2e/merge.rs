@@ -43,6 +43,16 @@ fn share(place: &Place, database: &Path, file: &Path) {
 }
 
 #[test]
+fn files_that_cannot_be_used_make_no_report() {
+    let place = Place::new();
+    for format in ["text", "json"] {
+        let output = place.longhaul(&format!("merge --format {format}")).arg("/no/such/file.json").expect(5);
+        output.assert_stderr(&["/no/such/file.json"]);
+        assert_eq!(output.out, "");
+    }
+}
+
+#[test]
 fn three_shared_files_merge_into_every_format() {
     let place = Place::new();
     let files = shared_files(&place);

@@ -116,6 +116,7 @@ latency --since 2
 latency --by day
 stalls --target a/b
 export
+what-if
 export runs --format parquet
 export runs --format csv --from yesterday
 export runs --format csv --output ~/home/data/longhaul/longhaul.sqlite

@@ -54,7 +54,10 @@ fn the_verbose_report_has_every_section() {
 fn week_before_the_first_run_is_reported_as_empty() {
     let place = weeks_with_faster_smb();
     let output = place.longhaul("report 2026-W01").expect(5).out;
-    assert!(output.contains("Nothing was measured up to the end of this week"), "{output}");
+    assert!(
+        output.contains("Nothing had been measured by 2026-01-04. The first week with rounds is"),
+        "{output}"
+    );
     assert!(place.longhaul("report 2026-46").expect(2).err.contains("2026-W46"));
     assert!(Place::new().longhaul("report").expect(5).err.contains("longhaul"));
 }
