@@ -31,7 +31,7 @@ pub fn main(version: &'static str, run_demo: RunDemo) -> ExitCode {
     if let Err(error) = longhaul_measure::platform::raise_descriptor_limit() {
         tracing::warn!(%error, "setrlimit: the limit of open files stays as it is");
     }
-    match sudo::check().and_then(|()| commands::run(arguments, run_demo)) {
+    match commands::run(arguments, run_demo) {
         Ok(code) => code,
         Err(error) => {
             crate::output::eprintln!("longhaul: {}", errors::text(&error));

@@ -7,7 +7,7 @@ use longhaul_measure::platform;
 
 use crate::errors::UsageError;
 
-/// Who runs a program through sudo, and where.
+/// Call of a program through sudo.
 #[derive(Clone, Copy)]
 struct Sudo {
     /// Effective user of the program.
@@ -21,7 +21,7 @@ struct Sudo {
 impl Sudo {
     /// Returns whether files of root would come into the caller's home folder. On a Mac sudo keeps `HOME` (its sudoers(5) has
     /// `env_keep += "HOME MAIL"`).
-    fn spoils_home(self) -> bool {
+    fn leaves_files_of_root(self) -> bool {
         self.user == 0 && self.caller != 0 && self.home_owner == self.caller
     }
 }
@@ -36,7 +36,7 @@ pub fn check() -> anyhow::Result<()> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let (Some(caller), Some(home)) = (caller, home) else { return Ok(()) };
     let Ok(facts) = home.metadata() else { return Ok(()) };
-    match (Sudo { user: platform::user_id(), caller, home_owner: facts.uid() }).spoils_home() {
+    match (Sudo { user: platform::user_id(), caller, home_owner: facts.uid() }).leaves_files_of_root() {
         false => Ok(()),
         true => Err(UsageError(format!(
             "run it without sudo: it would leave files of root in {} that your own longhaul cannot use. To measure as root, use root's \
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn only_root_in_the_home_of_the_caller_is_refused() {
-        let of = |user, caller, home_owner| Sudo { user, caller, home_owner }.spoils_home();
+        let of = |user, caller, home_owner| Sudo { user, caller, home_owner }.leaves_files_of_root();
         assert!(of(0, 501, 501));
         assert!(!of(0, 501, 0), "sudo -H, or Linux, where sudo sets HOME to root's");
         assert!(!of(501, 501, 501), "sudo -u");

@@ -26,7 +26,8 @@ pub struct ReportArgs {
     /// With --pair: only rounds from this day on.
     #[arg(long, value_name = "DATE", requires = "pair", value_parser = day)]
     pub since: Option<Date>,
-    /// With --pair: compare before and after this day, or before and after the latest event of this kind.
+    /// With --pair: compare before and after this day, or before and after the latest event of this kind (`longhaul events --json` has
+    /// the kinds).
     #[arg(long, value_name = "DATE|EVENT", requires = "pair")]
     pub at: Option<String>,
     /// Format of the report.

@@ -58,7 +58,7 @@ pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<Exit
 fn next_step_if_locked(error: &anyhow::Error) -> Option<String> {
     let Some(DatabaseLockError::AlreadyLocked { holder, .. }) = error.downcast_ref() else { return None };
     Some(match holder {
-        Some(holder) if holder.starts_with("longhauld,") => {
+        Some(holder) if holder.starts_with("longhauld") => {
             "to check again now, first stop the service: `longhaul service stop`".to_owned()
         }
         Some(holder) => {

@@ -36,7 +36,7 @@ mod why;
 use std::process::ExitCode;
 
 use crate::arguments::{Cli, Command, GlobalArgs, ServiceCommand, TargetsArgs, TargetsCommand};
-use crate::exit;
+use crate::{exit, sudo};
 use runs::OutputFormat;
 
 /// Serves the dashboard with made-up data on a port until a signal ends it. The program passes it in, because this crate does not
@@ -47,6 +47,9 @@ pub type RunDemo = fn(u16) -> anyhow::Result<()>;
 pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
     let shared = &arguments.global;
     let Some(command) = arguments.command else { return overview::run(shared) };
+    if uses_home(&command) {
+        sudo::check()?;
+    }
     match command {
         Command::Init(arguments) => init::run(shared, &arguments),
         Command::Doctor(arguments) => doctor::run(shared, &arguments),
@@ -85,6 +88,18 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Man { folder } => generate::manual(&folder),
         Command::Worker => run_worker(),
     }
+}
+
+/// Returns whether a command opens files of the home folder. To read a database makes files next to it, too.
+const fn uses_home(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Completions { .. }
+            | Command::Man { .. }
+            | Command::Merge(_)
+            | Command::Worker
+            | Command::Demo(_)
+    )
 }
 
 fn targets(shared: &GlobalArgs, arguments: TargetsArgs) -> anyhow::Result<ExitCode> {

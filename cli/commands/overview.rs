@@ -1,5 +1,6 @@
 //! `longhaul` without a command: prints the state of the service, the latest answers and problems.
 
+use std::collections::BTreeSet;
 use std::iter::once;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,10 +8,10 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
 use longhaul_analysis::checks::integrity_ledger;
-use longhaul_analysis::summary::{Comparison, WeeklySummary, date_of_day};
+use longhaul_analysis::summary::{PairSummary, WeeklySummary, date_of_day};
 use longhaul_measure::platform;
 use longhaul_model::time::DAY;
-use longhaul_model::{History, Role, RoundRecord, RoundStatus};
+use longhaul_model::{History, Role, RoundRecord, RoundStatus, RunRecord, TargetName};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths::{read_attributions, read_history};
 use longhaul_store::{Error, Reader};
@@ -108,24 +109,39 @@ fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> 
     Ok(once(answer).chain(data).chain(pair).chain(report).chain(rest).collect())
 }
 
-/// Returns the data that the answer rests on, and how old it is; `None` before the first complete round.
+/// Returns the data that the answer rests on, and how old it is; `None` before the first complete round of both shares.
 fn data_line(weekly: &WeeklySummary, history: &History) -> Option<String> {
-    let is_complete = |round: &&RoundRecord| round.status == Some(RoundStatus::Ok);
-    let last = history.rounds.iter().rev().find(is_complete)?;
-    let headline = brief::main_pair(weekly).and_then(|pair| pair.headline.as_ref());
-    let data = match headline.filter(|headline: &&Comparison| !headline.days.is_empty()) {
-        Some(counted) => {
+    let pair = brief::main_pair(weekly)?;
+    let rounds = rounds_of(pair, history);
+    let is_counted = |round: &&RoundRecord| {
+        round.status == Some(RoundStatus::Ok)
+            && Some(round.scale) == weekly.scale
+            && rounds.contains(&round.number)
+    };
+    let last = history.rounds.iter().rev().find(is_counted)?;
+    let data = match &pair.headline {
+        Some(counted) if !counted.days.is_empty() => {
             let rounds = units::count(counted.rounds.complete, "round");
             format!("{rounds} on {}", units::count(counted.days.len(), "day"))
         }
-        None => units::count(history.rounds.iter().filter(is_complete).count(), "complete round"),
+        Some(early) => units::count(early.so_far.rounds, "complete round"),
+        None => units::count(history.rounds.iter().filter(is_counted).count(), "complete round"),
     };
-    let age = platform::wall_clock().since(last.started_us);
-    let last = match age < MAX_AGE {
-        true => format!("{} ago", units::estimated_duration(age.as_secs_f64())),
+    let seconds = platform::wall_clock().seconds_since(last.started_us);
+    let last = match (0.0..MAX_AGE.as_secs_f64()).contains(&seconds) {
+        true => format!("{} ago", units::estimated_duration(seconds)),
         false => format!("on {}", date_of_day(last.day())),
     };
     Some(format!("Data:     {data}, the last one {last}"))
+}
+
+/// Returns the rounds in which both shares of a pair have runs.
+fn rounds_of(pair: &PairSummary, history: &History) -> BTreeSet<i64> {
+    let with_run = |name: &TargetName| -> BTreeSet<i64> {
+        let is_of = |run: &&RunRecord| history.targets[run.target].name == *name;
+        history.runs.iter().filter(is_of).map(|run| run.round).collect()
+    };
+    &with_run(&pair.a) & &with_run(&pair.b)
 }
 
 /// Returns where the rest of the answer is.

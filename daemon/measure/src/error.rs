@@ -246,7 +246,7 @@ impl RunError {
 /// Advice for access that privacy settings denied. Consent belongs to a program and its code signature: after
 /// an update of a program that is not signed with one identity the consent is void, although the list still
 /// shows it as enabled (public threads: nix-darwin#1334, azure-pipelines-agent#3273).
-const CONSENT_ADVICE: &str = "In System Settings, Privacy & Security, allow longhauld (for commands in a terminal: the terminal) Full \
+const CONSENT_ADVICE: &str = "On a Mac: in System Settings, Privacy & Security, allow longhauld (for commands in a terminal: the terminal) Full \
                        Disk Access, or Network Volumes under Files & Folders. If it is already enabled there, switch it \
                        off and on again; under Full Disk Access remove it with -, then add it again with +";
 

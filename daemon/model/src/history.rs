@@ -22,7 +22,7 @@ pub struct History {
     pub targets: Vec<TargetRecord>,
     /// Epochs of all targets.
     pub epochs: Vec<EpochRecord>,
-    /// Rounds, including skipped ones, without those that only read test data back.
+    /// Rounds, including skipped ones, without those that were planned without a task: for presets, or to read test data back.
     pub rounds: Vec<RoundRecord>,
     /// Runs of all rounds.
     pub runs: Vec<RunRecord>,

@@ -17,7 +17,7 @@ use crate::design::run_order;
 use crate::host::{memory_available, processors};
 use crate::nas::{NasMonitor, store_use};
 pub use crate::round_error::RoundError;
-use crate::round_stop::RoundStopRequest;
+use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::schedule::slice_rotation;
 pub use crate::store_retry::RetryLimit;
 use crate::store_retry::{MAX_DELAY, StoreRetry};
@@ -210,6 +210,8 @@ impl RoundRunner<'_> {
         self.run_all(&mut progress, spec, workers, observer)?;
         let slept_ns = self.clock.now().asleep_ns() - asleep_ns;
         let (status, reason) = match self.stop.reason() {
+            // Its reason is what came first: while a round waits for the database, the machine may sleep.
+            Some(stop @ RoundStop::Void(_)) => stop.into_status(),
             _ if slept_ns > SLEPT_NS.cast_signed() => {
                 let seconds = slept_ns / 1_000_000_000;
                 (RoundStatus::Void, Some(format!("slept: the machine slept for {seconds} s during it")))

@@ -143,6 +143,8 @@ mod tests {
         let mut reported = vec![];
         let result = retry.run(store, |_, waited| reported.push(waited));
         assert!(reported.is_sorted(), "{reported:?}");
+        let longest = reported.last().copied();
+        assert_eq!(longest.is_some_and(|waited| waited > Duration::from_secs(590)), full_for == u32::MAX);
         result.map(|()| attempts).map_err(|_| attempts)
     }
 

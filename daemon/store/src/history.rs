@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use longhaul_model::stored::PlannedRun;
 use longhaul_model::{
     AnalysisSettings, EpochRecord, History, MetricTimes, Outcome, Protocol, RecordedDay, Role, RoundRecord,
     RoundStatus, Run, RunRecord, Scale, TASKS, TargetRecord, Timestamp, WaitMetric, YOUR_DAY,
@@ -100,13 +99,10 @@ fn epoch(row: &Row<'_>) -> Result<EpochRecord, Fault> {
 const ROUNDS_QUERY: &str = "SELECT number, started_us, utc_offset_seconds, scale, status, reason, planned
     FROM round ORDER BY number";
 
-/// Name of the workload that reads test data back. It has no metric.
-const READ_BACK: &str = "read-back";
-
-/// Converts a row of [`ROUNDS_QUERY`] to a round. `None`: it only reads test data back, so it measures nothing.
+/// Converts a row of [`ROUNDS_QUERY`] to a round. `None`: no task was planned for it, only presets, or to read test data back.
 fn round(row: &Row<'_>) -> Result<Option<RoundRecord>, Fault> {
     let row = TableRow::numbered(row, "round")?;
-    if only_reads_back(row)? {
+    if row.text("planned")?.is_some_and(has_no_task) {
         return Ok(None);
     }
     Ok(Some(RoundRecord {
@@ -119,13 +115,14 @@ fn round(row: &Row<'_>) -> Result<Option<RoundRecord>, Fault> {
     }))
 }
 
-fn only_reads_back(row: TableRow<'_>) -> Result<bool, Fault> {
-    // To parse the plan of every round would take longer than to read the runs.
-    if !row.text("planned")?.is_some_and(|plan| plan.contains(READ_BACK)) {
-        return Ok(false);
-    }
-    let planned: Vec<PlannedRun> = row.json("planned")?;
-    Ok(planned.iter().all(|run| run.workload == READ_BACK))
+/// Returns whether a plan, as JSON, has runs, but none of a task. The text is searched, because to parse the plan of every round would take
+/// longer than to read the runs; the name of a target is never taken for a task, because a key stands before each.
+fn has_no_task(plan: &str) -> bool {
+    let mut workloads = plan.split("\"workload\":\"").skip(1).peekable();
+    let is_task = |rest: &str| {
+        rest.split_once('"').is_some_and(|(name, _)| TASKS.iter().any(|task| task.name() == name))
+    };
+    workloads.peek().is_some() && !workloads.any(is_task)
 }
 
 /// Query for all runs after one. All its columns are in the covering index `run_history`, so a year of runs is one index

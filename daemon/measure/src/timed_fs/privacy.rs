@@ -41,7 +41,7 @@ impl OpenRefusal {
 }
 
 /// Returns the error for a folder whose attributes could be read, but that could not be opened. Missing permissions are EACCES
-/// (open(2)), so that EPERM comes from privacy settings.
+/// (open(2)); on a Mac EPERM comes from privacy settings, and Linux has no cause of it for a folder.
 pub(crate) fn folder_open_error(path: &Path, error: io::Error) -> RunError {
     match error.raw_os_error() {
         Some(libc::EPERM) => RunError::PrivacyBlocked { operation: Operation::Open, path: path.to_owned() },

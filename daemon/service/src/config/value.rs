@@ -47,7 +47,8 @@ fn key_of_value(text: &str, offset: usize) -> Option<&str> {
     let line = text.get(..offset)?.rsplit('\n').next()?;
     let before = line.trim_end().strip_suffix('=')?.trim_end();
     let key = before.rsplit([' ', '\t', '{', ',']).next()?;
-    (!key.is_empty()).then_some(key)
+    let is_part_of_quoted = key.contains(['"', '\'']) && !(key.len() > 1 && key.starts_with(['"', '\'']));
+    (!key.is_empty() && !is_part_of_quoted).then_some(key)
 }
 
 /// Turns "unknown field `x`, expected one of `a`, `b`" into a message that suggests the most similar known key. A value that

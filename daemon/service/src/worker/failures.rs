@@ -16,7 +16,8 @@ use super::phase_record::call_age;
 fn hang_advice(system: System, operation: Option<Operation>) -> &'static str {
     match (system, operation) {
         (System::MacOs, Some(Operation::Open)) => {
-            "If macOS asks whether longhauld may use files on a network volume, click Allow (the question may be behind other windows). \
+            "If macOS asks whether longhauld (for commands in a terminal: the terminal) may use files on a network volume, click Allow (the \
+             question may be behind other windows). \
              If not, check the NAS and the network"
         }
         _ => "Check the NAS and the network",

@@ -126,7 +126,7 @@ fn target_named_like_a_host_is_renamed_to_its_protocol() {
     assert_eq!(names, ["smb", "nfs"]);
     assert_eq!(world.history.settings.machine, None);
     let text = markdown(&world.after_days(20));
-    assert!(!text.contains("annas") && text.contains("| smb | hang |"), "{text}");
+    assert!(!text.contains("annas") && text.contains("| smb | stopped responding |"), "{text}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use longhaul_model::{Property, Protocol, ProtocolFamily};
 /// Range that both handles want.
 const RANGE: ByteRange = ByteRange { begin: 0, length: 4 };
 
-/// To whom a file system gives a lock of an open file.
+/// Owner of a lock of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LockOwner {
     Handle,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_that_a_process_gets_twice_is_not_lost_where_processes_own_it() {
+    fn second_lock_says_nothing_where_processes_own_locks() {
         let [nfs, local] = [Protocol::Nfs(None), Protocol::Local("apfs".to_owned())];
         let judge = |system, protocol, second| {
             judge_in_process(second, LockOwner::of(system, Some(protocol))).unwrap().result

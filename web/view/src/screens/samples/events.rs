@@ -103,7 +103,8 @@ pub fn recent_events(mut entries: Vec<Entry>, window: Duration, zone: &TimeZone)
     if hidden > 0 {
         let number = if hidden == 1 { "1 entry".to_owned() } else { format!("{hidden} entries") };
         let note = Text::from(format!("Not shown: {number} about new test data. All: "));
-        document.note(note.code("longhaul events --json").plain("."));
+        let days = window.as_secs_f64() / DAY.as_secs_f64();
+        document.note(note.code(format!("longhaul events --since {}d --json", days.ceil())).plain("."));
     }
     document
 }
