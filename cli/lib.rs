@@ -8,6 +8,7 @@ mod config_file;
 mod errors;
 mod exit;
 mod output;
+mod output_format;
 mod paths;
 mod progress;
 mod render;

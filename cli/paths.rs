@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_model::{Mount, ProtocolFamily, Role, Target, TargetName};
 use longhaul_service::config::{Config, ConfigLoader};
+use longhaul_service::mounts::is_bare_volume;
 use longhaul_service::paths;
 use longhaul_service::target_path::{SpecialFolders, has_link, without_dots};
 use longhaul_service::worker::Launcher;
@@ -133,7 +135,7 @@ pub fn same_folder(targets: &[Target]) -> Option<String> {
     })
 }
 
-/// A target whose folder does not exist now.
+/// A target whose folder does not exist now, or whose share or disk is not mounted.
 pub struct MissingFolder {
     /// Name of the target.
     pub name: TargetName,
@@ -144,17 +146,29 @@ pub struct MissingFolder {
 /// Refuses targets that are no folders, and returns a warning for each that does not exist now. Only targets on local disks are
 /// looked at, and none behind a symbolic link, because a share may not answer.
 pub fn missing_folders(targets: &[Target], mounts: &[Mount]) -> anyhow::Result<Vec<MissingFolder>> {
+    missing_folders_on(SYSTEM, targets, mounts)
+}
+
+fn missing_folders_on(
+    system: System,
+    targets: &[Target],
+    mounts: &[Mount],
+) -> anyhow::Result<Vec<MissingFolder>> {
     let mut missing = vec![];
-    let is_local = |path: &Path| default_role(path, mounts) == Role::Baseline && !has_link(path);
-    for Target { name, path, .. } in targets.iter().filter(|target| is_local(&target.path)) {
+    let is_local = |path: &Path| default_role_on(system, path, mounts) == Role::Baseline && !has_link(path);
+    for Target { name, path, .. } in targets {
         let path_text = path.display();
-        if !path.exists() {
-            let warning =
-                format!("target `{name}`: there is no {path_text} now; mount the share, or correct the path");
-            missing.push(MissingFolder { name: name.clone(), warning });
-        } else if !path.is_dir() {
+        let found = if is_unmounted_volume(system, path, mounts) {
+            format!("nothing is mounted at {}", path.iter().take(3).collect::<PathBuf>().display())
+        } else if !is_local(path) || path.is_dir() {
+            continue;
+        } else if path.exists() {
             return Err(UsageError(format!("target `{name}`: {path_text} is not a folder")).into());
-        }
+        } else {
+            format!("there is no {path_text}")
+        };
+        let warning = format!("target `{name}`: {found} now; mount the share, or correct the path");
+        missing.push(MissingFolder { name: name.clone(), warning });
     }
     Ok(missing)
 }
@@ -244,10 +258,22 @@ pub fn known_elsewhere(
 }
 
 fn default_role(path: &Path, mounts: &[Mount]) -> Role {
+    default_role_on(SYSTEM, path, mounts)
+}
+
+fn default_role_on(system: System, path: &Path, mounts: &[Mount]) -> Role {
     match Mount::for_path(mounts, path).map(|mount| mount.protocol.family()) {
+        // What is to be mounted there is a share.
+        Some(ProtocolFamily::Local) if is_unmounted_volume(system, path, mounts) => Role::Share,
         Some(ProtocolFamily::Local) => Role::Baseline,
         Some(ProtocolFamily::Network | ProtocolFamily::Fuse | ProtocolFamily::Other) | None => Role::Share,
     }
+}
+
+/// Returns true if nothing is mounted on a Mac at the name in `/Volumes` of a path, and no symbolic link such as `/Volumes/Macintosh HD` is
+/// there. The path is looked at only on the start disk.
+fn is_unmounted_volume(system: System, path: &Path, mounts: &[Mount]) -> bool {
+    is_bare_volume(system, path, mounts) && !has_link(path)
 }
 
 #[cfg(test)]
@@ -270,5 +296,22 @@ mod tests {
         assert!(refused.contains("mount the share"), "{refused}");
         assert_eq!(check(local(), folder.clone()), Ok(()));
         assert_eq!(check(Protocol::Smb(None), folder.join("nope")), Ok(()), "a share may not answer");
+    }
+
+    #[test]
+    fn volume_of_a_mac_without_a_mount_is_a_missing_share() {
+        let local = || Mount::new("/", "disk", Protocol::Local("apfs".to_owned()));
+        let path = Path::new("/Volumes/longhaul-test/x");
+        let bare = [local()];
+        let mounted = [local(), Mount::new("/Volumes/longhaul-test", "//nas/x", Protocol::Smb(None))];
+        assert_eq!(default_role_on(System::MacOs, path, &bare), Role::Share);
+        assert_eq!(default_role_on(System::Linux, path, &bare), Role::Baseline);
+        let targets = [Target { name: "a".parse().unwrap(), path: path.to_owned(), role: Role::Share }];
+        let missing = missing_folders_on(System::MacOs, &targets, &bare).unwrap();
+        assert_eq!(
+            missing[0].warning,
+            "target `a`: nothing is mounted at /Volumes/longhaul-test now; mount the share, or correct the path"
+        );
+        assert!(missing_folders_on(System::MacOs, &targets, &mounted).unwrap().is_empty());
     }
 }

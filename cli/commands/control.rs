@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use crate::arguments::{GlobalArgs, PauseArgs, StatusArgs};
 use crate::client::connect;
 use crate::errors::{self, UsageError};
-use crate::{exit, output, paths, render};
+use crate::output_format::OutputFormat;
+use crate::{exit, output, paths};
 
 /// Interval at which `status --watch --json` prints a status.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -24,14 +25,10 @@ pub fn status(shared: &GlobalArgs, arguments: &StatusArgs) -> anyhow::Result<Exi
     match (arguments.watch, arguments.json) {
         (true, false) => super::watch::run(shared),
         (true, true) => watch_as_json(shared),
-        (false, true) => {
+        (false, as_json) => {
             let status = connect(shared)?.status()?;
-            crate::output::println!("{}", serde_json::to_string_pretty(&status)?);
-            Ok(exit_code(&status))
-        }
-        (false, false) => {
-            let status = connect(shared)?.status()?;
-            render::print(&screens::status::status(&status, &TimeZone::system()));
+            let screen = || screens::status::status(&status, &TimeZone::system());
+            OutputFormat::from_json_flag(as_json).print(&status, screen)?;
             Ok(exit_code(&status))
         }
     }

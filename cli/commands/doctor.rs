@@ -17,7 +17,8 @@ use super::service;
 use crate::arguments::{GlobalArgs, JsonArgs};
 use crate::client::{ClientError, connect};
 use crate::errors::{one_line, text};
-use crate::{exit, paths, render};
+use crate::output_format::OutputFormat;
+use crate::{exit, paths};
 
 /// Runs the checks in the service. Without a service, runs the checks that are possible from here and says so.
 pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode> {
@@ -30,11 +31,7 @@ pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode
         }
         Err(error) => checks.extend(local_checks(shared, &error)),
     }
-    if arguments.json {
-        crate::output::println!("{}", serde_json::to_string_pretty(&checks)?);
-    } else {
-        render::print(&screens::doctor::checks(&checks));
-    }
+    OutputFormat::from_json_flag(arguments.json).print(&checks, || screens::doctor::checks(&checks))?;
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     Ok(if failed { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }

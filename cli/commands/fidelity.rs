@@ -17,8 +17,9 @@ use longhaul_view::screens::checks;
 
 use super::run::Session;
 use crate::arguments::{FidelityArgs, GlobalArgs};
+use crate::output_format::OutputFormat;
 use crate::paths::TargetSources;
-use crate::{exit, paths, render};
+use crate::{exit, paths};
 
 /// Checks the targets, stores the findings and prints them. Prints what is stored while another longhaul measures, or if no target can
 /// be checked.
@@ -147,12 +148,8 @@ fn check_all(
 }
 
 fn print(checks: &[TargetFidelity], arguments: &FidelityArgs) -> anyhow::Result<()> {
-    if arguments.json {
-        crate::output::println!("{}", serde_json::to_string_pretty(&FidelityJson::new(checks))?);
-    } else {
-        render::print(&checks::fidelity(checks, &TimeZone::system()));
-    }
-    Ok(())
+    let screen = || checks::fidelity(checks, &TimeZone::system());
+    OutputFormat::from_json_flag(arguments.json).print(&FidelityJson::new(checks), screen)
 }
 
 #[cfg(test)]

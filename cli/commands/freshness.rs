@@ -22,8 +22,9 @@ use longhaul_view::screens;
 use super::run::Session;
 use crate::arguments::{FreshnessArgs, FreshnessCommand, GlobalArgs, HelperArgs, MeasureArgs};
 use crate::errors::UsageError;
+use crate::output_format::OutputFormat;
 use crate::paths::TargetSources;
-use crate::{exit, paths, render};
+use crate::{exit, paths};
 
 /// Longest time within which the changes of a session are made.
 const MAX_SPREAD: Duration = Duration::from_secs(30);
@@ -86,13 +87,8 @@ fn clean(worker: &mut Worker, mode: CleanMode) -> Result<Option<CleanReport>, Fa
 
 fn print(samples: &[FreshnessSample], as_json: bool) -> anyhow::Result<()> {
     let cells = checks::freshness(samples);
-    if as_json {
-        let cells: Vec<FreshnessJson> = cells.into_iter().map(FreshnessJson::from).collect();
-        crate::output::println!("{}", serde_json::to_string_pretty(&cells)?);
-    } else {
-        render::print(&screens::checks::freshness(&cells));
-    }
-    Ok(())
+    let forms: Vec<FreshnessJson> = cells.iter().cloned().map(FreshnessJson::from).collect();
+    OutputFormat::from_json_flag(as_json).print(&forms, || screens::checks::freshness(&cells))
 }
 
 fn measure_now(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<ExitCode> {

@@ -15,9 +15,8 @@ use longhaul_view::time::utc_offset_at;
 use serde_json::json;
 
 use crate::arguments::{GlobalArgs, HistoryArgs, LatencyArgs, StallArgs};
+use crate::output_format::OutputFormat;
 use crate::{exit, paths, render};
-
-use super::runs::OutputFormat;
 
 /// Prints latency and traffic of a window of time.
 pub fn latency(shared: &GlobalArgs, arguments: &LatencyArgs) -> anyhow::Result<ExitCode> {
@@ -42,11 +41,7 @@ fn print_window(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> a
         stalls: for_target(reader.stalls(filter.since)?, filter.target.as_ref()),
     };
     let sampled = summarize_window(&window);
-    if form == OutputFormat::Json {
-        crate::output::println!("{}", serde_json::to_string_pretty(&sampled)?);
-    } else {
-        render::print(&screens::latency::window(&sampled, filter.step));
-    }
+    form.print(&sampled, || screens::latency::window(&sampled, filter.step))?;
     let samples = window.probes.len() + window.traffic.len() + window.machine.len();
     Ok(exit_code(samples))
 }

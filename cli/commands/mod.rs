@@ -36,8 +36,8 @@ mod why;
 use std::process::ExitCode;
 
 use crate::arguments::{Cli, Command, GlobalArgs, ServiceCommand, TargetsArgs, TargetsCommand};
+use crate::output_format::OutputFormat;
 use crate::{exit, sudo};
-use runs::OutputFormat;
 
 /// Serves the dashboard with made-up data on a port until a signal ends it. The program passes it in, because this crate does not
 /// contain the web server.

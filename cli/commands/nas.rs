@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use longhaul_nas::{NasError, NasSettings};
 use longhaul_service::nas::{NasSample, RUN_LIMIT, sample};
+use longhaul_view::Document;
 use longhaul_view::json::NasJson;
 use longhaul_view::screens;
 use longhaul_view::screens::nas::NasView;
 
-use super::runs::OutputFormat;
 use crate::arguments::{GlobalArgs, NasCommand};
 use crate::errors::UsageError;
-use crate::{exit, paths, render};
+use crate::output_format::OutputFormat;
+use crate::{exit, paths};
 
 /// Time between the two readings: from 2 s on, SNMP agents answer with new counters of their disks.
 const PAUSE: Duration = Duration::from_secs(3);
@@ -25,28 +26,23 @@ pub fn run(shared: &GlobalArgs, command: &NasCommand) -> anyhow::Result<ExitCode
     let config = paths::load_config(shared)?;
     let settings = config.nas.ok_or_else(|| UsageError(NOT_CONFIGURED.to_owned()))?;
     let found = sample(&settings, PAUSE);
-    match OutputFormat::from_json_flag(*json) {
-        OutputFormat::Json => {
-            let form = json_form(&settings, found.as_ref());
-            crate::output::println!("{}", serde_json::to_string_pretty(&form)?);
-        }
-        _ => print(&settings, found.as_ref()),
-    }
+    let form = json_form(&settings, found.as_ref());
+    OutputFormat::from_json_flag(*json).print(&form, || screen(&settings, found.as_ref()))?;
     Ok(if found.is_ok() { exit::OK } else { ExitCode::from(exit::RUN_FAILED) })
 }
 
-fn print(settings: &NasSettings, found: Result<&NasSample, &NasError>) {
+fn screen(settings: &NasSettings, found: Result<&NasSample, &NasError>) -> Document {
     let (kind, address) = (settings.source.kind(), settings.source.address());
     match found {
-        Ok(sample) => render::print(&screens::nas::nas(NasView {
+        Ok(sample) => screens::nas::nas(NasView {
             kind,
             address,
             took_seconds: sample.took.as_secs_f64(),
             limit_seconds: RUN_LIMIT.as_secs_f64(),
             reading: &sample.reading,
             found: sample.found.as_ref(),
-        })),
-        Err(error) => render::print(&screens::nas::unread(kind, &error.message)),
+        }),
+        Err(error) => screens::nas::unread(kind, &error.message),
     }
 }
 

@@ -10,9 +10,9 @@ use longhaul_service::config::Config;
 use longhaul_view::screens::notifications;
 use serde_json::json;
 
-use super::runs::OutputFormat;
 use crate::arguments::{GlobalArgs, NotifyCommand};
 use crate::errors::UsageError;
+use crate::output_format::OutputFormat;
 use crate::{exit, paths};
 
 /// Printed with the test: the service may lack an environment variable that this program has.

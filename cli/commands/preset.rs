@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use longhaul_measure::workloads::{Settings, SliceSelection, Workload};
-use longhaul_measure::{platform, small_file};
+use longhaul_measure::{platform, private_files};
 use longhaul_model::{Run, Scale, Target, TargetName};
 use longhaul_presets::profile::{Profile, ProfileError};
 use longhaul_presets::{
@@ -229,7 +229,7 @@ fn check(file: &Path) -> anyhow::Result<ExitCode> {
 
 /// Reads and parses a profile. Errors name the file and line.
 pub fn read(file: &Path) -> anyhow::Result<Profile> {
-    let text = small_file::read_text(file)
+    let text = private_files::read_text(file)
         .map_err(|error| UsageError(format!("read {}: {error}", file.display())))?;
     let wrong = |error: ProfileError| match error.line {
         Some(line) => UsageError(format!("{}:{line}: {}", file.display(), error.message)),

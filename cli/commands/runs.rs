@@ -13,23 +13,8 @@ use longhaul_view::screens;
 
 use crate::arguments::{GlobalArgs, RunsArgs};
 use crate::errors::UsageError;
+use crate::output_format::OutputFormat;
 use crate::{exit, paths, render};
-
-/// The output format of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputFormat {
-    /// Readable text.
-    Text,
-    /// JSON, for programs.
-    Json,
-}
-
-impl OutputFormat {
-    /// Returns the format that the `--json` flag selects.
-    pub fn from_json_flag(json: bool) -> Self {
-        if json { Self::Json } else { Self::Text }
-    }
-}
 
 /// Lists runs, shows one, or summarizes all.
 pub fn run(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
@@ -71,11 +56,7 @@ pub fn print_summary(
             scale.name()
         );
     }
-    if form == OutputFormat::Json {
-        crate::output::println!("{}", serde_json::to_string_pretty(&SummaryJson(&summary))?);
-    } else {
-        render::print(&screens::summary::summary(&summary));
-    }
+    form.print(&SummaryJson(&summary), || screens::summary::summary(&summary))?;
     Ok(if summary.workloads.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
 }
 
@@ -116,12 +97,7 @@ fn show(shared: &GlobalArgs, number: i64, format: OutputFormat) -> anyhow::Resul
             UsageError(format!("there is no run {number}: `longhaul runs --last 0` lists all runs")).into()
         );
     };
-    match format {
-        OutputFormat::Json => {
-            crate::output::println!("{}", serde_json::to_string_pretty(&json::run(&stored))?)
-        }
-        OutputFormat::Text => render::print(&screens::run::run(&stored, &TimeZone::system())),
-    }
+    format.print(&json::run(&stored), || screens::run::run(&stored, &TimeZone::system()))?;
     Ok(exit::OK)
 }
 

@@ -9,20 +9,16 @@ use longhaul_model::{Mount, ProtocolFamily};
 use longhaul_view::screens::mounts::{self, MountInfo};
 use serde_json::json;
 
-use super::runs::OutputFormat;
-use crate::{exit, render};
+use crate::exit;
+use crate::output_format::OutputFormat;
 
 /// Prints the mounts that could be measured.
 pub fn run(format: OutputFormat) -> anyhow::Result<ExitCode> {
     let mounts = platform::mounts().context("read the mount table")?;
     let measurable = visible(&mounts).filter(|mount| is_measurable(mount));
     let shown: Vec<MountInfo<'_>> = measurable.map(mount_info).collect();
-    if format == OutputFormat::Json {
-        let values: Vec<_> = shown.iter().map(mount_json).collect();
-        crate::output::println!("{}", serde_json::to_string_pretty(&values)?);
-    } else {
-        render::print(&mounts::mounts(&shown));
-    }
+    let values: Vec<_> = shown.iter().map(mount_json).collect();
+    format.print(&values, || mounts::mounts(&shown))?;
     Ok(exit::OK)
 }
 

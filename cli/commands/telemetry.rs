@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 use longhaul_export::Window;
 use longhaul_measure::platform::wall_clock;
+use longhaul_model::Timestamp;
 use longhaul_service::config::Config;
 use longhaul_store::{Reader, Signal};
 use longhaul_telemetry::batch::{Batch, BatchBuilder};
@@ -17,10 +18,8 @@ use serde_json::json;
 
 use crate::arguments::{GlobalArgs, TelemetryCommand};
 use crate::errors::UsageError;
+use crate::output_format::OutputFormat;
 use crate::{exit, paths};
-
-use super::runs::OutputFormat;
-use longhaul_model::Timestamp;
 
 /// Maximum number of attempts to send a batch that the collector asks to retry.
 const MAX_ATTEMPTS: u32 = 5;

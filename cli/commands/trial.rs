@@ -18,8 +18,9 @@ use longhaul_store::{Reader, RunFilter};
 use longhaul_view::screens::trial::trial;
 
 use super::run::{Session, run_counts};
-use super::runs::{OutputFormat, print_summary};
+use super::runs::print_summary;
 use crate::arguments::{GlobalArgs, TryArgs};
+use crate::output_format::OutputFormat;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths, render};
 

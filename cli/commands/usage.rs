@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::arguments::{GlobalArgs, UsageArgs, UsageCommand};
 use crate::config_file::{read_text, replace_text};
-use crate::{exit, paths, render};
+use crate::output_format::OutputFormat;
+use crate::{exit, paths};
 
 /// Shows or corrects the usage profile.
 pub fn run(shared: &GlobalArgs, arguments: &UsageArgs) -> anyhow::Result<ExitCode> {
@@ -29,12 +30,9 @@ fn show(shared: &GlobalArgs, arguments: &UsageArgs) -> anyhow::Result<ExitCode> 
     let is_counted = |name: &TargetName| counted.targets.iter().any(|target| target.target == *name);
     let targets = config.targets.iter().map(|target| &target.name);
     let uncounted: Vec<&TargetName> = targets.filter(|name| !is_counted(name)).collect();
-    if arguments.json {
-        let value = json!({ "schema": 1, "profile": profile, "counted": counted, "uncounted": uncounted });
-        crate::output::println!("{}", serde_json::to_string_pretty(&value)?);
-    } else {
-        render::print(&screens::usage::usage(&counted, &profile, &uncounted));
-    }
+    let value = json!({ "schema": 1, "profile": profile, "counted": counted, "uncounted": uncounted });
+    let screen = || screens::usage::usage(&counted, &profile, &uncounted);
+    OutputFormat::from_json_flag(arguments.json).print(&value, screen)?;
     Ok(exit::OK)
 }
 

@@ -8,7 +8,8 @@ use longhaul_view::screens;
 
 use crate::arguments::{GlobalArgs, WhatIfArgs};
 use crate::errors::UsageError;
-use crate::{exit, paths, render};
+use crate::output_format::OutputFormat;
+use crate::{exit, paths};
 
 /// Prints the prediction for every metric of every network target.
 pub fn run(shared: &GlobalArgs, arguments: &WhatIfArgs) -> anyhow::Result<ExitCode> {
@@ -21,12 +22,9 @@ pub fn run(shared: &GlobalArgs, arguments: &WhatIfArgs) -> anyhow::Result<ExitCo
     let phases = reader.phase_times(arguments.rounds)?;
     let nas = reader.nas_use_of(&phases)?;
     let answers = what_if(&timed_runs(&phases, &nas), change);
-    if arguments.json {
-        let forms: Vec<WhatIfJson> = answers.iter().map(WhatIfJson::from).collect();
-        crate::output::println!("{}", serde_json::to_string_pretty(&forms)?);
-    } else {
-        render::print(&screens::what_if::what_if(change, &answers));
-    }
+    let forms: Vec<WhatIfJson> = answers.iter().map(WhatIfJson::from).collect();
+    OutputFormat::from_json_flag(arguments.json)
+        .print(&forms, || screens::what_if::what_if(change, &answers))?;
     let is_answered = answers.iter().any(|one| one.changed.is_ok());
     Ok(if is_answered { exit::OK } else { ExitCode::from(exit::NO_DATA) })
 }

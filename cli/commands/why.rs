@@ -7,7 +7,8 @@ use longhaul_service::paths::read_attributions;
 use longhaul_view::screens;
 
 use crate::arguments::{GlobalArgs, WhyArgs};
-use crate::{exit, paths, render};
+use crate::output_format::OutputFormat;
+use crate::{exit, paths};
 
 /// Prints the attribution of every metric of every network target.
 pub fn run(shared: &GlobalArgs, arguments: &WhyArgs) -> anyhow::Result<ExitCode> {
@@ -16,10 +17,6 @@ pub fn run(shared: &GlobalArgs, arguments: &WhyArgs) -> anyhow::Result<ExitCode>
     let is_wanted = |one: &Attribution| arguments.target.as_ref().is_none_or(|target| *target == one.target);
     let found = read_attributions(&reader, arguments.rounds)?;
     let found: Vec<Attribution> = found.into_iter().filter(is_wanted).collect();
-    if arguments.json {
-        crate::output::println!("{}", serde_json::to_string_pretty(&found)?);
-    } else {
-        render::print(&screens::why::why(&found));
-    }
+    OutputFormat::from_json_flag(arguments.json).print(&found, || screens::why::why(&found))?;
     Ok(if found.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
 }

@@ -39,7 +39,17 @@ put() {
   { cp "$1" "$2.new" && chmod "$3" "$2.new" && mv "$2.new" "$2"; } || fail "write $2: check that you may write there"
 }
 
+# refuse_if_installed: launchd and systemd would go on starting a program that is gone
+refuse_if_installed() {
+  for file in "$HOME/Library/LaunchAgents/org.longhaul.agent.plist" "${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/longhaul.service"; do
+    [ -e "$file" ] || continue
+    echo "longhaul was not removed: the service is still installed: run \`longhaul service uninstall\` first" >&2
+    exit 1
+  done
+}
+
 remove() {
+  refuse_if_installed
   rm -f "$prefix/bin/longhaul" "$prefix/bin/longhauld" "$prefix/share/bash-completion/completions/longhaul" \
     "$prefix/share/zsh/site-functions/_longhaul" "$prefix/share/fish/vendor_completions.d/longhaul.fish" \
     "$prefix"/share/man/man1/longhaul.1 "$prefix"/share/man/man1/longhaul-*.1 "$prefix"/share/man/man1/longhauld.1

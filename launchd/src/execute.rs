@@ -110,7 +110,9 @@ fn await_state(
         AwaitedState::Running => StepError::TimedOut {
             what: format!("the agent is loaded, but not running ({run_state})"),
             limit,
-            advice: "`longhaul service logs`, and stderr.log in the same folder, show the reason",
+            advice: run_state
+                .advice()
+                .unwrap_or("`longhaul service logs`, and stderr.log in the same folder, show the reason"),
         },
     })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::agent::{LABEL, STOP_TIMEOUT_SECONDS, THROTTLE_SECONDS, plist};
 use crate::plan::{PlanError, Service, ServicePlan};
 use crate::runner::{CommandRunner, Output};
-use crate::status::{RunState, ServiceStatus};
+use crate::status::{RunState, ServiceStatus, is_spawn_failure};
 use crate::step::{AwaitedState, Command, Step, StepError};
 
 /// Absolute, because `/bin` is not in the PATH of all jobs and scripts.
@@ -64,7 +64,7 @@ pub(crate) fn start(service: &Service, status: &ServiceStatus) -> Vec<Step> {
     match status.run_state {
         RunState::NotLoaded => load_steps(service),
         RunState::Running { .. } => vec![],
-        RunState::Starting | RunState::Stopped { .. } | RunState::Unknown { .. } => {
+        RunState::Starting { .. } | RunState::Stopped { .. } | RunState::Unknown { .. } => {
             vec![
                 Step::Run(launchctl_command(&["kickstart", &service_target(service)])),
                 await_running_step(service, RESTART_TIMEOUT),
@@ -76,7 +76,7 @@ pub(crate) fn start(service: &Service, status: &ServiceStatus) -> Vec<Step> {
 pub(crate) fn restart(service: &Service, status: &ServiceStatus) -> Vec<Step> {
     match status.run_state {
         RunState::NotLoaded => load_steps(service),
-        RunState::Starting
+        RunState::Starting { .. }
         | RunState::Running { .. }
         | RunState::Stopped { .. }
         | RunState::Unknown { .. } => {
@@ -140,7 +140,9 @@ pub(crate) fn run_state(output: &Output) -> RunState {
     let value = |key: &str| agent_lines(&output.stdout).find_map(|line| value_of(line, key));
     match value("state") {
         Some("running") => RunState::Running { pid: value("pid").and_then(|pid| pid.parse().ok()) },
-        Some("spawn scheduled" | "xpcproxy" | "spawning") => RunState::Starting,
+        Some("spawn scheduled" | "xpcproxy" | "spawning") => {
+            RunState::Starting { after: failure_text(value) }
+        }
         Some(state) => {
             RunState::Stopped { reason: Some(last_exit_text(value).unwrap_or_else(|| state.to_owned())) }
         }
@@ -159,6 +161,19 @@ fn last_exit_text<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<String>
         _ => ["last terminating signal", "last exit reason", "last exit code"]
             .iter()
             .find_map(|key| named(key)),
+    }
+}
+
+/// Describes why an agent has to start again; `None` if it has not run yet, or ended without a failure. launchd prints
+/// `job state = spawn failed` for a program that it could not start (tests/fixtures/launchctl/print-ex-config.txt).
+fn failure_text<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let is_failure = !matches!(value("last exit code"), Some("(never exited)" | "0"));
+    let exit = last_exit_text(&value).filter(|_| is_failure);
+    match exit {
+        exit if value("job state") != Some("spawn failed") => exit,
+        Some(exit) if is_spawn_failure(&exit) => Some(exit),
+        Some(exit) => Some(format!("{exit} (spawn failed)")),
+        None => Some("a failed start (spawn failed)".to_owned()),
     }
 }
 

@@ -93,7 +93,7 @@ fn run_state(output: &str) -> RunState {
     let pid = value("MainPID").and_then(|pid| pid.parse().ok()).filter(|pid| *pid != 0);
     match (value("LoadState"), value("ActiveState")) {
         (_, Some("active" | "reloading" | "deactivating")) => RunState::Running { pid },
-        (_, Some("activating")) => RunState::Starting,
+        (_, Some("activating")) => RunState::Starting { after: None },
         (Some("not-found"), _) => RunState::NotLoaded,
         _ => RunState::Stopped { reason: failure_text(value("Result"), value("ExecMainStatus")) },
     }

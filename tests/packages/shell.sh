@@ -9,6 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $1" >&2; exit 1; }
 export DIST=$work/release HOME=$work/home LONGHAUL_DOWNLOADS=file://$work/release
+unset XDG_CONFIG_HOME
 mkdir "$HOME"
 files() { (cd "$HOME" && find . ! -type d | sort); }
 
@@ -34,6 +35,16 @@ rm "$HOME/.local/bin/longhaul"
 ! sh "$work/release/install.sh" 2>"$work/error" || fail 'a damaged archive was installed'
 grep -q 'is damaged' "$work/error" || fail "$(cat "$work/error")"
 [ ! -e "$HOME/.local/bin/longhaul" ] || fail 'a damaged archive was installed'
+
+# While the service is installed, the programs stay: launchd and systemd would go on starting them.
+for definition in Library/LaunchAgents/org.longhaul.agent.plist .config/systemd/user/longhaul.service; do
+  mkdir -p "$(dirname "$HOME/$definition")"
+  touch "$HOME/$definition"
+  ! sh "$work/release/install.sh" --remove 2>"$work/error" || fail "removed in spite of $definition"
+  grep -q 'longhaul service uninstall' "$work/error" || fail "$(cat "$work/error")"
+  [ -e "$HOME/.local/bin/longhauld" ] || fail "the program was removed in spite of $definition"
+  rm "$HOME/$definition"
+done
 
 sh "$work/release/install.sh" --remove
 [ -z "$(files)" ] || fail "files are left: $(files)"

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use longhaul_measure::small_file;
+use longhaul_measure::private_files;
 use ureq::http::Uri;
 use ureq::{Agent, Error};
 
@@ -66,7 +66,7 @@ impl Source {
     /// If it cannot be read completely within the timeout, or is not text.
     pub fn read(&self) -> anyhow::Result<String> {
         let bytes = match self {
-            Self::File(path) => return small_file::read_text(path).with_context(|| self.operation()),
+            Self::File(path) => return private_files::read_text(path).with_context(|| self.operation()),
             Self::Address(url) => self.download(url)?,
         };
         String::from_utf8(bytes).map_err(|_| {
@@ -91,7 +91,7 @@ impl Source {
         if status.as_u16() != 200 {
             return Err(fail(format!("the server answers {status}: is it the right address?")));
         }
-        let body = answer.body_mut().with_config().limit(longhaul_measure::private_files::MAX_BYTES);
+        let body = answer.body_mut().with_config().limit(private_files::MAX_BYTES);
         body.read_to_vec().map_err(|error| fail(reason(&error)))
     }
 }

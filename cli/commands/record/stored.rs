@@ -18,7 +18,8 @@ use serde_json::json;
 use super::examples::resolve;
 use crate::arguments::{GlobalArgs, RecordShowArgs, RecordingChoice};
 use crate::config_file::{read_text, replace_text};
-use crate::{errors, exit, paths, render};
+use crate::output_format::OutputFormat;
+use crate::{errors, exit, paths};
 
 /// Space of test data that is worth a word.
 const NOTICEABLE_BYTES: u64 = 10_000_000;
@@ -50,18 +51,14 @@ pub fn list(shared: &GlobalArgs, as_json: bool) -> anyhow::Result<ExitCode> {
         }
     };
     let all: Vec<ListedRecording> = recordings.names()?.into_iter().map(listed).collect();
-    if as_json {
-        let one = |one: &ListedRecording| {
-            json!({
-                "name": one.name, "replayed": one.is_replayed, "bytes": one.bytes,
-                "recording": one.overview.as_ref().ok(), "error": one.overview.as_ref().err(),
-            })
-        };
-        let value = json!({ "schema": 1, "recordings": all.iter().map(one).collect::<Vec<_>>() });
-        crate::output::println!("{}", serde_json::to_string_pretty(&value)?);
-    } else {
-        render::print(&record::list(&all));
-    }
+    let one = |one: &ListedRecording| {
+        json!({
+            "name": one.name, "replayed": one.is_replayed, "bytes": one.bytes,
+            "recording": one.overview.as_ref().ok(), "error": one.overview.as_ref().err(),
+        })
+    };
+    let value = json!({ "schema": 1, "recordings": all.iter().map(one).collect::<Vec<_>>() });
+    OutputFormat::from_json_flag(as_json).print(&value, || record::list(&all))?;
     Ok(exit::OK)
 }
 
@@ -77,12 +74,9 @@ pub fn show(shared: &GlobalArgs, arguments: &RecordShowArgs) -> anyhow::Result<E
         };
     }
     let overview = recording.overview();
-    if arguments.json {
-        let value = json!({ "schema": 1, "name": arguments.name, "recording": overview });
-        crate::output::println!("{}", serde_json::to_string_pretty(&value)?);
-    } else {
-        render::print(&record::show(arguments.name.as_str(), &overview));
-    }
+    let value = json!({ "schema": 1, "name": arguments.name, "recording": overview });
+    let screen = || record::show(arguments.name.as_str(), &overview);
+    OutputFormat::from_json_flag(arguments.json).print(&value, screen)?;
     Ok(exit::OK)
 }
 

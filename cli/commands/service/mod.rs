@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use longhaul_launchd::{
-    Manager, RunState, Service, ServicePlan, ServiceStatus, Step, SystemRunner, execute, stable_program,
+    Manager, RunState, Service, ServicePlan, ServiceStatus, Step, StepError, SystemRunner, execute,
+    stable_program,
 };
 use longhaul_measure::platform;
+use longhaul_model::Hint;
 use longhaul_service::config::ConfigLoader;
 use longhaul_service::status::{Check, CheckStatus};
 
@@ -63,7 +65,7 @@ pub fn install(shared: &GlobalArgs, options: &DryRunArgs) -> anyhow::Result<Exit
 
 /// Prints the service's own access to each target. It may differ from that of a terminal, in particular on macOS.
 fn print_target_checks(shared: &GlobalArgs, status: &ServiceStatus) {
-    let is_alive = matches!(status.run_state, RunState::Running { .. } | RunState::Starting);
+    let is_alive = matches!(status.run_state, RunState::Running { .. } | RunState::Starting { .. });
     if !is_alive || paths::load_config(shared).is_ok_and(|config| config.targets.is_empty()) {
         return;
     }
@@ -106,34 +108,40 @@ fn plan(shared: &GlobalArgs) -> anyhow::Result<ServicePlan> {
 
 /// Returns a check that explains why no service responds, from the state that the service manager reports.
 pub fn manager_check() -> Check {
-    let install = "`longhaul service install` starts it now and after each login";
-    match service_status() {
+    not_running_check(Manager::current(), service_status())
+}
+
+fn not_running_check(manager: Manager, status: anyhow::Result<ServiceStatus>) -> Check {
+    let problem = |found: &str, fix: &str| Check::problem("service", CheckStatus::Failed, found, fix);
+    let name = manager.name();
+    match status {
         Ok(status) if is_not_installed(&status) => {
-            Check::problem("service", CheckStatus::Failed, "not running: it is not installed", install)
+            let install = "`longhaul service install` starts it now and after each login";
+            problem("not running: it is not installed", install)
         }
         Ok(status) => {
-            let found = format!(
-                "not running: it is installed with {} and {}",
-                Manager::current().name(),
-                status.run_state
-            );
-            Check::problem(
-                "service",
-                CheckStatus::Failed,
-                found,
-                "`longhaul service start` starts it; `longhaul service logs` shows why it ended",
-            )
+            let start = "`longhaul service start` starts it; `longhaul service logs` shows why it ended";
+            let found = format!("not running: it is installed with {name} and {}", status.run_state);
+            problem(&found, status.run_state.advice().unwrap_or(start))
         }
-        Err(_) => {
-            let found = format!(
-                "not running, and {} cannot be reached from this login session",
-                Manager::current().name()
-            );
-            let fix = "log in as the user of the service, at the machine or by ssh, and run `longhaul service install`; or run `longhauld` \
-                       in a terminal";
-            Check::problem("service", CheckStatus::Failed, found, fix)
+        Err(error) => {
+            let found = format!("not running, and {name} cannot be reached from this login session");
+            problem(&found, &unreachable_fix(manager, &error))
         }
     }
+}
+
+/// Returns the advice for a service manager that cannot be reached. An agent needs a login at the screen, as the error of launchd says.
+fn unreachable_fix(manager: Manager, error: &anyhow::Error) -> String {
+    let hint = error.downcast_ref::<StepError>().and_then(Hint::hint);
+    let login = match (manager, hint) {
+        (Manager::Launchd, Some(hint)) => return hint,
+        (Manager::Launchd, None) => "at the screen of this Mac",
+        (Manager::Systemd, _) => "at the machine or by ssh",
+    };
+    format!(
+        "log in as the user of the service, {login}, and run `longhaul service install`; or run `longhauld` in a terminal"
+    )
 }
 
 /// Returns the state of the background service, as the service manager reports it.
@@ -216,7 +224,8 @@ fn print_advice(manager: Manager, service: &Service) {
 /// Starts the service.
 pub fn start(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
     let (manager, service, status) = installed_service()?;
-    run_steps(&manager.start(&service, &status), options.into())?;
+    let steps = with_log_folder(manager, manager.start(&service, &status), platform::log_directory());
+    run_steps(&steps, options.into())?;
     print_state(options, &service)
 }
 
@@ -230,8 +239,20 @@ pub fn stop(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
 /// Restarts the service.
 pub fn restart(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
     let (manager, service, status) = installed_service()?;
-    run_steps(&manager.restart(&service, &status), options.into())?;
+    let steps = with_log_folder(manager, manager.restart(&service, &status), platform::log_directory());
+    run_steps(&steps, options.into())?;
     print_state(options, &service)
+}
+
+/// Adds a step that creates the log folder before launchd starts the agent: without it launchd cannot open the log files, and reports
+/// exit code 78 although the program never ran (public report: NousResearch/hermes-agent#78129).
+fn with_log_folder(manager: Manager, steps: Vec<Step>, log_folder: Option<PathBuf>) -> Vec<Step> {
+    match log_folder {
+        Some(folder) if manager == Manager::Launchd && !steps.is_empty() => {
+            [Step::CreateFolder(folder)].into_iter().chain(steps).collect()
+        }
+        _ => steps,
+    }
 }
 
 fn installed_service() -> anyhow::Result<(Manager, Service, ServiceStatus)> {
@@ -274,5 +295,68 @@ fn print_step(step: &Step) {
     if let Step::Write { content, .. } = step {
         let text = String::from_utf8_lossy(content);
         text.lines().for_each(|line| crate::output::println!("{}", format!("    {line}").trim_end()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use longhaul_launchd::{CommandRunner, Output, RunnerError};
+
+    use super::*;
+
+    /// launchctl, which responds to every command with one output.
+    struct Answering(Output);
+
+    impl CommandRunner for Answering {
+        fn run(&self, _: &str, _: &[OsString], _: Duration) -> Result<Output, RunnerError> {
+            Ok(self.0.clone())
+        }
+
+        fn sleep(&self, _: Duration) {}
+    }
+
+    fn service() -> Service {
+        Service { definition_path: "/nonexistent/org.longhaul.agent.plist".into(), user: 501 }
+    }
+
+    #[test]
+    fn doctor_does_not_advise_ssh_on_a_mac_without_a_session() {
+        let stderr = include_str!("../../../launchd/tests/fixtures/launchctl/print-112.txt").to_owned();
+        let print = Answering(Output { code: Some(112), stdout: String::new(), stderr });
+        let fix = |manager| {
+            let error = Manager::Launchd.status(&service(), &print).unwrap_err();
+            not_running_check(manager, Err(error.into())).fix.unwrap()
+        };
+        let on_a_mac = fix(Manager::Launchd);
+        assert!(on_a_mac.contains("over ssh alone it does not work"), "{on_a_mac}");
+        assert!(!on_a_mac.contains("or by ssh"), "{on_a_mac}");
+        assert!(fix(Manager::Systemd).contains("at the machine or by ssh"));
+    }
+
+    #[test]
+    fn doctor_says_what_to_do_if_launchd_cannot_start_the_agent() {
+        let stdout = include_str!("../../../launchd/tests/fixtures/launchctl/print-ex-config.txt").to_owned();
+        let print = Answering(Output { code: Some(0), stdout, stderr: String::new() });
+        let status = Manager::Launchd.status(&service(), &print).unwrap();
+        let check = not_running_check(Manager::Launchd, Ok(status));
+        assert!(check.message.ends_with("starting again, after last exit code 78: EX_CONFIG"), "{check:?}");
+        assert!(check.fix.unwrap().contains("open its log files"));
+    }
+
+    #[test]
+    fn log_folder_is_created_before_launchd_starts_the_agent() {
+        let steps = |manager: Manager, run_state| {
+            let status = ServiceStatus { is_defined: true, run_state };
+            let steps = manager.start(&service(), &status);
+            let steps = with_log_folder(manager, steps, Some("/Users/ada/Library/Logs/longhaul".into()));
+            steps.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let stopped = || RunState::Stopped { reason: None };
+        let created = "create the folder /Users/ada/Library/Logs/longhaul";
+        assert_eq!(steps(Manager::Launchd, stopped())[0], created);
+        assert!(steps(Manager::Launchd, RunState::Running { pid: None }).is_empty(), "nothing is started");
+        assert!(!steps(Manager::Systemd, stopped()).contains(&created.to_owned()), "systemd needs none");
     }
 }

@@ -37,7 +37,6 @@ pub mod recorder;
 pub mod samplers;
 pub mod sandbox;
 pub mod selfcheck;
-pub mod small_file;
 #[cfg(test)]
 mod testing;
 pub mod timed_fs;

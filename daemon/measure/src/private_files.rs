@@ -1,4 +1,4 @@
-//! Files and folders on the local disk that only their user may read, whatever the umask.
+//! Files and folders on the local disk that only their user may read, whatever the umask, and small files that a user names.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -32,9 +32,28 @@ fn read_at_most(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {} MiB", most >> 20)));
+        let text = format!("it is larger than {} MiB: is it the right file?", most >> 20);
+        return Err(io::Error::new(ErrorKind::FileTooLarge, text));
     }
     Ok(bytes)
+}
+
+fn utf8(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text: is it the right file?"))
+}
+
+/// Reads a whole text file of at most 1 MiB, or a pipe of this process to its end.
+///
+/// # Errors
+///
+/// Those of [`read`], or `InvalidData` if it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    // `<(command)` of a shell is a pipe there, which has a writer. Any other pipe may never have one.
+    let is_descriptor =
+        ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder));
+    let file = if is_descriptor { File::open(path)? } else { open(path)? };
+    utf8(read_at_most(file, MAX_BYTES)?)
 }
 
 /// Reads a secret, such as a password, from a text file that only its user may read.
@@ -48,8 +67,7 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
         let text = "other users can read it: run `chmod 600` on it";
         return Err(io::Error::new(ErrorKind::PermissionDenied, text));
     }
-    String::from_utf8(read_at_most(file, MAX_BYTES)?)
-        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text: is it the right file?"))
+    utf8(read_at_most(file, MAX_BYTES)?)
 }
 
 /// Opens a regular file for reading. A pipe in its place is not waited for.
@@ -155,6 +173,38 @@ mod tests {
         assert_eq!(read(&file, 8).unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         assert_eq!(read(&pipe, 9).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn an_endless_device_is_refused() {
+        let error = read_text(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn an_open_pipe_of_this_process_is_read() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut writer, b"scale = 1").unwrap();
+        drop(writer);
+        let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        assert_eq!(read_text(Path::new(&path)).unwrap(), "scale = 1");
+    }
+
+    #[test]
+    fn a_pipe_without_a_writer_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("config.toml");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(read_text(&pipe).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_small_file_is_read_whole() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "scale = \"quick\"\n").unwrap();
+        assert_eq!(read_text(file.path()).unwrap(), "scale = \"quick\"\n");
+        std::fs::write(file.path(), [0xff, 0xfe]).unwrap();
+        assert_eq!(read_text(file.path()).unwrap_err().kind(), ErrorKind::InvalidData);
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub struct MachineSnapshot {
     pub is_hot: Option<bool>,
     /// True if a Time Machine backup is running; `None` if unknown, as on Linux.
     pub backup_running: Option<bool>,
-    /// Network interface that leads to the targets' servers, or that of the default route if no server
-    /// address is known. `None` without such an interface. For several interfaces see
+    /// Network interface that leads to the targets' servers, or that of the default route if no target is on a file server of another
+    /// machine. `None` without such an interface, or while the address of a server is unknown. For several interfaces see
     /// [`NetworkLink::merged`].
     pub link: Option<NetworkLink>,
     /// Traffic over the network interfaces since the previous reading, in bytes per second.

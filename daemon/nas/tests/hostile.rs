@@ -37,14 +37,14 @@ fn snmp(port: u16) -> NasSource {
 }
 
 fn exporter(server: &HttpServer) -> NasSource {
-    NasSource::NodeExporter(server.url())
+    NasSource::NodeExporter(format!("{}metrics", server.url()))
 }
 
 #[test]
 fn exporter_that_sends_a_byte_a_second_is_given_up() {
-    let start = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
-    for server in [HttpServer::silent(), HttpServer::dripping(b"HTTP/1.1 200 O"), HttpServer::dripping(start)]
-    {
+    let starts: [&[u8]; 2] = [b"HTTP/1.1 200 O", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"];
+    let dripping = starts.map(|start| HttpServer::dripping(start, b""));
+    for server in dripping.into_iter().chain([HttpServer::silent()]) {
         assert_eq!(problem(&exporter(&server)), NasProblem::Timeout);
     }
 }
@@ -76,7 +76,7 @@ fn answers_of_other_programs_are_no_reading() {
 
 #[test]
 fn exporter_that_is_not_there_is_unreachable() {
-    let source = NasSource::NodeExporter(format!("http://127.0.0.1:{}/metrics", servers::closed_port()));
+    let source = NasSource::NodeExporter(format!("http://127.0.0.1:{}/metrics", HttpServer::closed_port()));
     assert_eq!(problem(&source), NasProblem::Unreachable);
     let unknown = NasSource::NodeExporter("http://no-such-nas.invalid:9100/metrics".to_owned());
     assert_eq!(problem(&unknown), NasProblem::Unreachable);
@@ -87,6 +87,8 @@ fn exporter_without_a_collector_is_asked_for_everything() {
     let metrics = "node_disk_reads_completed_total{device=\"sda\"} 7\n";
     let server = HttpServer::refusing_queries(metrics);
     assert_eq!(timed(&exporter(&server)).unwrap().disks[0].name, "sda");
+    let has_query = [server.request(), server.request()].map(|request| request.contains('?'));
+    assert_eq!(has_query, [true, false]);
 }
 
 #[test]

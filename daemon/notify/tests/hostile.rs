@@ -95,7 +95,7 @@ fn server_error_is_repeated_later() {
 fn requested_delay_is_kept_up_to_a_day() {
     for (header, expected) in [("30", 30), ("999999999", 86_400)] {
         let answer = format!("HTTP/1.1 429 Too Many\r\nRetry-After: {header}\r\nContent-Length: 0\r\n\r\n");
-        let server = Server::answering(answer.into_bytes());
+        let server = Server::answering(answer);
         let Delivery::Failed { after, .. } = post(&server) else { panic!("{header}") };
         assert_eq!(after, Some(Duration::from_secs(expected)));
     }
@@ -113,7 +113,7 @@ fn redirect_is_not_followed() {
     for location in [other.url(), "file:///etc/passwd".to_owned()] {
         for code in ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"] {
             let answer = format!("HTTP/1.1 {code}\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
-            let outcome = post(&Server::answering(answer.into_bytes()));
+            let outcome = post(&Server::answering(answer));
             let reason = outcome.reason().unwrap();
             assert!(reason.contains("redirects") && !reason.contains("passwd"), "{reason}");
             assert!(matches!(outcome, Delivery::Failed { .. }));
@@ -162,14 +162,14 @@ fn silent_receiver_is_given_up_and_not_asked_twice() {
 
 #[test]
 fn answer_of_one_byte_a_second_is_given_up() {
-    let server = Server::dripping(b"HTTP/1.1 200 OK\r\nX-A: ".to_vec());
+    let server = Server::dripping(b"", b"HTTP/1.1 200 OK\r\nX-A: ");
     let outcome = timed(|| post(&server));
     assert!(matches!(outcome, Delivery::Unanswered { .. }), "{outcome:?}");
 }
 
 #[test]
 fn endless_head_is_cut_off() {
-    let server = Server::flooding(b"HTTP/1.1 200 OK\r\nX-A: ".to_vec());
+    let server = Server::flooding(b"HTTP/1.1 200 OK\r\nX-A: ");
     let outcome = timed(|| post(&server));
     assert_ne!(outcome, Delivery::Accepted);
     assert!(server.sent_bytes() < 64 << 20, "{} bytes were taken", server.sent_bytes());
@@ -178,7 +178,7 @@ fn endless_head_is_cut_off() {
 #[test]
 fn endless_body_is_not_read() {
     for head in ["200 OK\r\n", "500 Error\r\n", "200 OK\r\nContent-Encoding: gzip\r\n"] {
-        let server = Server::flooding(format!("HTTP/1.1 {head}\r\n").into_bytes());
+        let server = Server::flooding(format!("HTTP/1.1 {head}\r\n"));
         let outcome = timed(|| post(&server));
         assert_eq!(outcome == Delivery::Accepted, head.starts_with("200"), "{outcome:?}");
         assert!(server.sent_bytes() < 64 << 20, "{} bytes were taken", server.sent_bytes());
@@ -224,7 +224,7 @@ fn encrypted_receiver_with_own_authority_gets_the_message() {
 
 #[test]
 fn mail_server_without_starttls_gets_no_mail() {
-    let server = Server::answering(b"220 a\r\n250 a\r\n250 a\r\n221 a\r\n".to_vec());
+    let server = Server::answering(b"220 a\r\n250 a\r\n250 a\r\n221 a\r\n");
     let outcome = timed(|| mail(&server, Encryption::StartTls));
     assert!(outcome.reason().unwrap().contains("STARTTLS"), "{outcome:?}");
     assert!(!server.request().contains("MAIL FROM"));
@@ -232,7 +232,7 @@ fn mail_server_without_starttls_gets_no_mail() {
 
 #[test]
 fn hostile_mail_servers_are_given_up() {
-    let cases = [Server::silent(), Server::dripping(b"220-".to_vec()), Server::flooding(b"220-".to_vec())];
+    let cases = [Server::silent(), Server::dripping(b"", b"220-"), Server::flooding(b"220-")];
     std::thread::scope(|scope| {
         for server in cases {
             scope.spawn(move || {

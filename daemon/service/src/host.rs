@@ -6,14 +6,17 @@ use std::io;
 use std::net::IpAddr;
 
 use longhaul_measure::platform;
-use longhaul_model::{MachineSnapshot, Mount, NetworkLink};
+use longhaul_model::{MachineSnapshot, Mount, NetworkLink, Protocol};
 use sysinfo::{CpuRefreshKind, Networks, System};
 
 /// A source of facts about the machine, replaced by a simulated machine in tests.
 pub trait Host: Send {
     /// Returns the current state of the machine and its network link to these servers.
     /// Rates cover the time since the last call.
-    fn snapshot(&mut self, servers: &BTreeSet<IpAddr>) -> MachineSnapshot;
+    fn snapshot(&mut self, servers: &BTreeSet<ServerAddress>) -> MachineSnapshot;
+
+    /// Returns whether a backup runs now; `None` if the system does not say.
+    fn backup_running(&mut self) -> Option<bool>;
 
     /// Returns the mount table, without accessing any mount.
     ///
@@ -21,6 +24,41 @@ pub trait Host: Send {
     ///
     /// If the operating system does not return the mount table.
     fn mounts(&mut self) -> io::Result<Vec<Mount>>;
+}
+
+/// Address of the server of a mounted target, as far as it leads to a network link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServerAddress {
+    /// Address with a route.
+    Known(IpAddr),
+    /// Address that no worker has found yet. The mount table of a Mac has no addresses (xnu bsd/sys/mount.h:110,
+    /// `struct statfs`).
+    Pending,
+    /// Server without a known route: one of AFP, for whose address longhaul has no source, or one with a link-local
+    /// address, which has a route only together with its interface (network_cmds route.tproj/route.c:1077-1084),
+    /// and that is not known.
+    Unroutable,
+}
+
+impl ServerAddress {
+    /// Returns the address of a mount's server. `None`: a local file system, or a protocol that mostly leads to
+    /// the Internet, and so over the default route.
+    pub fn of(mount: &Mount) -> Option<Self> {
+        match (&mount.protocol, mount.server) {
+            (_, Some(IpAddr::V6(address))) if address.is_unicast_link_local() => Some(Self::Unroutable),
+            (_, Some(address)) => Some(Self::Known(address)),
+            (Protocol::Nfs(_) | Protocol::Smb(_), None) => Some(Self::Pending),
+            (Protocol::Afp, None) => Some(Self::Unroutable),
+            (
+                Protocol::Webdav
+                | Protocol::Sftp
+                | Protocol::Fuse(_)
+                | Protocol::Local(_)
+                | Protocol::Other(_),
+                None,
+            ) => None,
+        }
+    }
 }
 
 /// Bytes received and sent, by interface name.
@@ -34,8 +72,12 @@ pub struct SystemHost {
 }
 
 impl Host for SystemHost {
-    fn snapshot(&mut self, servers: &BTreeSet<IpAddr>) -> MachineSnapshot {
-        let links = links_to(servers);
+    fn backup_running(&mut self) -> Option<bool> {
+        platform::backup_running()
+    }
+
+    fn snapshot(&mut self, servers: &BTreeSet<ServerAddress>) -> MachineSnapshot {
+        let links = links_to(servers, platform::link_to);
         let now_ns = platform::monotonic_ns();
         let interfaces = self.metrics.interfaces();
         // Unknown in the first snapshot, because a rate needs two readings.
@@ -64,20 +106,36 @@ impl Host for SystemHost {
     }
 }
 
-/// Returns the network links to these servers, or the default link if there is none.
-fn links_to(servers: &BTreeSet<IpAddr>) -> Vec<NetworkLink> {
-    let remote = servers.iter().filter(|server| !server.is_loopback());
-    let links: Vec<NetworkLink> = remote.filter_map(|server| platform::link_to(Some(*server))).collect();
-    if links.is_empty() { platform::link_to(None).into_iter().collect() } else { links }
+/// Returns the network links to these servers; empty if they are not known. Without a remote server, returns the
+/// default link: the answer of `link_to` without an address.
+pub fn links_to(
+    servers: &BTreeSet<ServerAddress>,
+    link_to: impl Fn(Option<IpAddr>) -> Option<NetworkLink>,
+) -> Vec<NetworkLink> {
+    // The links to some of the servers would look like other links as soon as the rest is known.
+    if servers.contains(&ServerAddress::Pending) {
+        return vec![];
+    }
+    let remote = servers.iter().filter_map(|server| match server {
+        ServerAddress::Known(address) => Some(*address).filter(|address| !address.is_loopback()),
+        ServerAddress::Pending | ServerAddress::Unroutable => None,
+    });
+    let links: Vec<NetworkLink> = remote.filter_map(|address| link_to(Some(address))).collect();
+    // The default route may lead elsewhere, such as into a VPN, while the server is in the local network.
+    if links.is_empty() && !servers.contains(&ServerAddress::Unroutable) {
+        return link_to(None).into_iter().collect();
+    }
+    links
 }
 
 fn link_names(links: &[NetworkLink]) -> BTreeSet<&str> {
     links.iter().map(|link| link.name.as_str()).collect()
 }
 
-/// Returns the traffic over the interfaces of these names in bytes a second, or over all but the loopback if no
-/// name is given. Other interfaces are left out because a bridge counts its members' traffic again, and a
-/// tunnel that of the interface below. `None`: less than a second has passed, too short for a rate.
+/// Returns the traffic over the interfaces of these names in bytes a second. If no name is given, returns that of
+/// the interface with the most traffic, except for the loopback. Not all interfaces are added up because a bridge
+/// counts its members' traffic again, and a tunnel that of the interface below (xnu bsd/net/if_bridge.c:5361,
+/// if_utun.c:2692). `None`: less than a second has passed, too short for a rate.
 fn traffic_rate(
     last: &InterfaceBytes,
     now: &InterfaceBytes,
@@ -92,7 +150,8 @@ fn traffic_rate(
         let (last_received, last_sent) = last.get(name).copied().unwrap_or((*received, *sent));
         received.saturating_sub(last_received) + sent.saturating_sub(last_sent)
     });
-    (seconds >= 1.0).then(|| bytes.sum::<u64>() as f64 / seconds)
+    let bytes: u64 = if names.is_empty() { bytes.max().unwrap_or_default() } else { bytes.sum() };
+    (seconds >= 1.0).then(|| bytes as f64 / seconds)
 }
 
 /// Returns the number of logical processors. `None`: unknown.
@@ -174,6 +233,56 @@ mod tests {
         let counts = |bytes| BTreeMap::from(["en0", "utun3"].map(|name| (name.to_owned(), (bytes, 0))));
         let names = BTreeSet::from(["utun3"]);
         assert_eq!(traffic_rate(&counts(0), &counts(6000), &names, 2.0), Some(3000.0));
+    }
+
+    #[test]
+    fn busiest_interface_counts_if_no_name_is_known() {
+        let counts = |share: u64| {
+            let bytes = [("lo0", 9000), ("en0", 6000), ("bridge0", 6000), ("utun3", 5000)];
+            BTreeMap::from(bytes.map(|(name, bytes)| (name.to_owned(), (bytes * share, 0))))
+        };
+        assert_eq!(traffic_rate(&counts(0), &counts(1), &BTreeSet::new(), 2.0), Some(3000.0));
+    }
+
+    /// Returns the names of the links to these servers. The default route leads into a VPN, 192.0.2.5 is on a cable.
+    fn names_of_links_to(servers: &[ServerAddress]) -> Vec<String> {
+        let link_to = |server: Option<IpAddr>| {
+            let name = if server == "192.0.2.5".parse().ok() { "en7" } else { "utun4" };
+            Some(NetworkLink { name: name.to_owned(), ..NetworkLink::default() })
+        };
+        let links = links_to(&servers.iter().copied().collect(), link_to);
+        links.into_iter().map(|link| link.name).collect()
+    }
+
+    #[test]
+    fn default_link_is_not_taken_for_that_to_an_unknown_server() {
+        let [nas, this_machine] =
+            ["192.0.2.5", "127.0.0.1"].map(|address| ServerAddress::Known(address.parse().unwrap()));
+        assert_eq!(names_of_links_to(&[nas, this_machine]), ["en7"]);
+        let none: [&str; 0] = [];
+        assert_eq!(names_of_links_to(&[ServerAddress::Pending]), none);
+        assert_eq!(names_of_links_to(&[ServerAddress::Unroutable]), none);
+        assert_eq!(
+            names_of_links_to(&[nas, ServerAddress::Pending]),
+            none,
+            "the other may be on another link"
+        );
+        assert_eq!(names_of_links_to(&[nas, ServerAddress::Unroutable]), ["en7"]);
+        assert_eq!(names_of_links_to(&[]), ["utun4"]);
+        assert_eq!(names_of_links_to(&[this_machine]), ["utun4"]);
+    }
+
+    #[test]
+    fn link_local_address_is_no_way_to_a_server() {
+        let of = |protocol: Protocol, server: &str| {
+            ServerAddress::of(&Mount { server: server.parse().ok(), ..Mount::new("/m", "nas:/x", protocol) })
+        };
+        let known = |address: &str| Some(ServerAddress::Known(address.parse().unwrap()));
+        assert_eq!(of(Protocol::Smb(None), "fe80::1"), Some(ServerAddress::Unroutable));
+        assert_eq!(of(Protocol::Smb(None), "fd00::1"), known("fd00::1"));
+        assert_eq!(of(Protocol::Nfs(None), ""), Some(ServerAddress::Pending));
+        assert_eq!(of(Protocol::Afp, ""), Some(ServerAddress::Unroutable));
+        assert_eq!(of(Protocol::Local("apfs".into()), ""), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_model::{Event, Mount, ProtocolFamily, Target, TargetName, Timestamp};
 use serde_json::{Value, json};
 
@@ -25,6 +26,8 @@ pub struct MountTracker {
     points: BTreeMap<TargetName, PathBuf>,
     /// Targets above which nothing is mounted any more at that folder.
     unmounted: BTreeSet<TargetName>,
+    /// Targets in `/Volumes`, above which a Mac has nothing mounted there.
+    bare_volumes: BTreeSet<TargetName>,
 }
 
 /// A change of a target's mount.
@@ -58,6 +61,8 @@ impl MountTracker {
         self.paths = targets.iter().map(|target| (target.name.clone(), target.path.clone())).collect();
         self.shares.retain(|name, _| self.mounts.contains_key(name));
         self.points.retain(|name, _| self.mounts.contains_key(name));
+        let is_bare = |target: &&Target| is_bare_volume(System::MacOs, &target.path, table);
+        self.bare_volumes = targets.iter().filter(is_bare).map(|target| target.name.clone()).collect();
         let change = |target: &Target| {
             let now = Mount::for_path(table, &target.path).map(without_free_space);
             self.follow_share(target, now.as_ref(), table);
@@ -120,12 +125,35 @@ impl MountTracker {
     }
 
     /// Returns whether the share or the disk of a target is unmounted: one that belongs on a share is now on a local disk, or nothing is
-    /// mounted where something was since the service started. Writes to its path would go to the empty folder below.
+    /// mounted where something was since the service started, or on a Mac at its name in `/Volumes`. Writes to its path would go to the
+    /// empty folder below. A symbolic link in the path is not followed.
     pub fn is_unmounted(&self, name: &TargetName, last_family: Option<ProtocolFamily>) -> bool {
-        let family = self.mount(name).map(|mount| mount.protocol.family());
-        let was_elsewhere = self.is_on_share(name, last_family) || self.missing_disk(name).is_some();
-        was_elsewhere && matches!(family, Some(ProtocolFamily::Local) | None) && !self.unclear.contains(name)
+        self.is_unmounted_on(SYSTEM, name, last_family)
     }
+
+    fn is_unmounted_on(
+        &self,
+        system: System,
+        name: &TargetName,
+        last_family: Option<ProtocolFamily>,
+    ) -> bool {
+        let family = self.mount(name).map(|mount| mount.protocol.family());
+        let is_bare_volume = system == System::MacOs && self.bare_volumes.contains(name);
+        let was_elsewhere = self.is_on_share(name, last_family) || self.missing_disk(name).is_some();
+        let is_missing = is_bare_volume || was_elsewhere;
+        is_missing && matches!(family, Some(ProtocolFamily::Local) | None) && !self.unclear.contains(name)
+    }
+}
+
+/// Returns true if a path is at or below `/Volumes/NAME` on a Mac, and nothing is mounted there, so that it leads to the start disk. macOS
+/// mounts shares and disks in that folder (apple-oss-distributions/DiskArbitration, diskarbitrationd/DAMain.c,
+/// `kDAMainMountPointFolder`). Pure: a symbolic link, as `/Volumes/Macintosh HD` is one, is not followed.
+pub fn is_bare_volume(system: System, path: &Path, table: &[Mount]) -> bool {
+    let root = Path::new("/");
+    let is_in_volumes = path.strip_prefix("/Volumes").is_ok_and(|rest| rest.components().next().is_some());
+    let is_on_start_disk = Mount::for_path(table, path).is_some_and(|mount| mount.point == root);
+    let may_lead_to = |mount: &Mount| mount.point != root && is_below_in_other_case(path, &mount.point);
+    system == System::MacOs && is_in_volumes && is_on_start_disk && !table.iter().any(may_lead_to)
 }
 
 /// Returns true if a path may be at or below a folder for a system that ignores case: names that are not ASCII may be equal in many
@@ -283,6 +311,40 @@ mod tests {
         assert_eq!(tracker.moved_to(&target.name), Some(Path::new("/Volumes/media-1")));
         tracker.update(targets, &[root, at("/Volumes/media")]);
         assert_eq!(tracker.moved_to(&target.name), None);
+    }
+
+    #[test]
+    fn volume_without_a_mount_is_bare_on_a_mac() {
+        let root = mount("/", Protocol::Local("apfs".into()));
+        let table = [
+            root,
+            mount("/Volumes/media", Protocol::Smb(None)),
+            mount("/Volumes/USB", Protocol::Local("exfat".into())),
+        ];
+        let is_bare = |system, path: &str| is_bare_volume(system, Path::new(path), &table);
+        for path in ["/Volumes/photos", "/Volumes/photos/x", "/Volumes/media-1/x"] {
+            assert!(is_bare(System::MacOs, path), "{path}");
+            assert!(!is_bare(System::Linux, path), "{path}");
+        }
+        for path in ["/Volumes", "/Volumes/media/x", "/Volumes/usb/x", "/Users/ada/x", "/x/Volumes/photos"] {
+            assert!(!is_bare(System::MacOs, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn bare_volume_is_unmounted_without_any_history() {
+        let target =
+            Target { name: "x".parse().unwrap(), path: "/Volumes/media/x".into(), role: Role::Share };
+        let root = mount("/", Protocol::Local("apfs".into()));
+        let mut tracker = MountTracker::default();
+        let mut is_unmounted_on = |system, table: &[Mount]| {
+            tracker.update(std::slice::from_ref(&target), table);
+            tracker.is_unmounted_on(system, &target.name, None)
+        };
+        let bare = [root.clone()];
+        assert!(is_unmounted_on(System::MacOs, &bare));
+        assert!(!is_unmounted_on(System::Linux, &bare));
+        assert!(!is_unmounted_on(System::MacOs, &[root, mount("/Volumes/media", Protocol::Smb(None))]));
     }
 
     #[test]

@@ -132,6 +132,40 @@ fn index_lists_every_fixture_once() {
     assert_eq!(named, files);
 }
 
+fn status_of(print: Output) -> ServiceStatus {
+    let service = Service { definition_path: "/nonexistent/org.longhaul.agent.plist".into(), user: 501 };
+    Manager::Launchd.status(&service, &Answering { subcommand: "print", output: print }).unwrap()
+}
+
+#[test]
+fn agent_that_launchd_cannot_start_has_advice() {
+    let advice = |file: &str| {
+        let fixture = index().into_iter().find(|fixture| fixture.file == file).unwrap();
+        status_of(fixture.output()).run_state.advice()
+    };
+    for file in ["print-ex-config.txt", "print-codesigning.txt"] {
+        assert!(advice(file).unwrap().contains("`longhaul service install`"), "{file}");
+    }
+    for file in ["print-crash-loop.txt", "print-never-exited.txt", "print-ventura.txt"] {
+        assert_eq!(advice(file), None, "{file}");
+    }
+}
+
+#[test]
+fn failed_start_is_shown_with_any_exit_code() {
+    for (code, expected) in [
+        ("1", "starting again, after last exit code 1 (spawn failed)"),
+        ("(never exited)", "starting again, after a failed start (spawn failed)"),
+    ] {
+        let exit = format!("\tlast exit code = {code}");
+        let lines = ["agent = {", "\tstate = spawn scheduled", &exit, "\tjob state = spawn failed", "}"];
+        let print = Output { code: Some(0), stdout: lines.join("\n"), stderr: String::new() };
+        let run_state = status_of(print).run_state;
+        assert_eq!(run_state.to_string(), expected);
+        assert!(run_state.advice().is_some(), "{code}");
+    }
+}
+
 /// Runs programs from a folder of scripts instead of the system's folders.
 struct Below(tempfile::TempDir);
 

@@ -216,7 +216,7 @@ mod launchd {
         ]);
         let message = install(&disk, &tools).unwrap_err().one_line();
         assert!(
-            message.contains("last exit code 78: EX_CONFIG") && message.contains("longhaul service logs"),
+            message.contains("last exit code 78: EX_CONFIG") && message.contains("open its log files"),
             "{message}"
         );
     }
@@ -318,7 +318,7 @@ mod systemd {
         let run_state = |show| status(ok(show)).unwrap().run_state;
         assert_eq!(run_state(RUNNING), RunState::Running { pid: Some(71) });
         assert_eq!(run_state(STOPPED), RunState::Stopped { reason: None });
-        assert_eq!(run_state(AGAIN), RunState::Starting);
+        assert_eq!(run_state(AGAIN), RunState::Starting { after: None });
         assert_eq!(
             run_state(FAILED),
             RunState::Stopped { reason: Some("it ended with exit code 7".to_owned()) }

@@ -46,7 +46,8 @@ impl<'a> RunOperations<'a> {
     fn operation(&self, run: &RunRecord, row: usize) -> StoredOperation {
         let (phase, cache) = PHASES[row / OPERATIONS.len()];
         let operation = OPERATIONS[row % OPERATIONS.len()];
-        let mut random = Random::of([self.machine.number, 64 + row as u64, run.number.cast_unsigned()]);
+        let draw = self.machine.draws[run.number as usize - 1];
+        let mut random = Random::of([self.machine.number, 64 + row as u64, draw]);
         let middle_ns = 20_000.0 * (row as f64 + 1.0) * (1.0 + run.target as f64 * 0.1);
         let mut latency = Histogram::new();
         (0..CALLS)

@@ -42,15 +42,25 @@ fn session(mount: &Value) -> SmbSession {
     }
 }
 
-/// Returns the address of the first channel that has one.
+/// Returns the address of the first of the best channels that have one. Channels that carry data are better than
+/// others, because a dead or idle one is listed too, and of these the main channel is (SMBClient
+/// smbutil/multichannel.c:57-90, 232-262).
 fn server(mount: &Value) -> Option<IpAddr> {
     let channels = mount.get("multi_channel_status")?.as_object()?;
-    channels.values().find_map(|channel| channel.get("server_inet")?.as_str()?.parse().ok())
+    let address = |channel: &Value| channel.get("server_inet")?.as_str()?.parse::<IpAddr>().ok();
+    let is_active = |channel: &Value| channel.get("state").and_then(Value::as_str) == Some("session active");
+    let is_main = |channel: &Value| {
+        let flags = channel.get("flags").and_then(Value::as_array);
+        flags.is_some_and(|flags| flags.iter().any(|flag| flag.as_str() == Some("main")))
+    };
+    let with_address = channels.values().filter(|channel| address(channel).is_some());
+    address(with_address.min_by_key(|channel| (!is_active(channel), !is_main(channel)))?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use std::path::Path;
 
     const MACOS_14: &[u8] = include_bytes!("../../tests/fixtures/smbutil-multichannel.json");
@@ -65,6 +75,28 @@ mod tests {
         );
         assert_eq!(media.server, "192.168.1.5".parse().ok());
         assert_eq!(media.setup_time.as_deref(), Some("2026-11-20 09:12:01"));
+    }
+
+    fn channel(state: &str, flags: &[&str], server: &str) -> Value {
+        json!({ "state": state, "flags": flags, "server_inet": server })
+    }
+
+    #[test]
+    fn active_channels_and_then_the_main_one_name_the_server() {
+        let server = |channels: [Value; 3]| {
+            let [first, second, third] = channels;
+            let mount = json!({ "multi_channel_status": { "0": first, "1": second, "2": third } });
+            session(&mount).server.map(|server| server.to_string())
+        };
+        let dead = || channel("session is dead", &["main"], "192.168.1.5");
+        let second = |state: &str| channel(state, &["rss_1"], "192.168.1.6");
+        let active = "session active";
+        let main = || channel(active, &["rss_1", "main"], "192.168.1.7");
+        assert_eq!(server([dead(), second(active), main()]).as_deref(), Some("192.168.1.7"));
+        assert_eq!(server([dead(), second("session inactive"), main()]).as_deref(), Some("192.168.1.7"));
+        let unnamed = || channel(active, &[], "[Unknown ip type 0 ]");
+        assert_eq!(server([dead(), second(active), unnamed()]).as_deref(), Some("192.168.1.6"));
+        assert_eq!(server([second("not connected"), dead(), unnamed()]).as_deref(), Some("192.168.1.5"));
     }
 
     #[test]

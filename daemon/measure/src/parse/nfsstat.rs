@@ -18,7 +18,7 @@ pub struct NfsMount {
     /// State of the mount: any of `dead`, `not responding`, `recovery`; empty if all is well. `None` if the
     /// output does not contain it.
     pub status: Option<Vec<String>>,
-    /// Address of the server, the first one that is listed.
+    /// Address of the server: the one in use if the output tells it, or else the first one that is listed.
     pub server: Option<IpAddr>,
 }
 
@@ -43,13 +43,25 @@ fn from_json(mount: &Value) -> Option<NfsMount> {
     let point = mount.get("Mount Point").or_else(|| mount.get("Server"))?.as_str()?;
     let current = mount.get("Current mount parameters").unwrap_or(&Value::Null);
     let owned = |list: &Value| words(list).map(str::to_owned).collect::<Vec<_>>();
-    let addresses = current.get("File system locations").and_then(|found| found.get(0)?.get("Locations"));
+    let first_location = || current.get("File system locations")?.get(0);
     Some(NfsMount {
         point: point.into(),
         parameters: current.get("NFS parameters").map(owned).unwrap_or_default(),
         status: mount.get("Status flags").and_then(|flags| flags.get("Flags")).map(owned),
-        server: addresses.and_then(|found| words(found).find_map(|address| address.parse().ok())),
+        // Printed only if there are several locations, servers or addresses (NFS nfsstat/nfsstat.c:1994-2026).
+        server: first_address(current.get("Current location")).or_else(|| first_address(first_location())),
     })
+}
+
+/// Returns the first address of a location.
+fn first_address(location: Option<&Value>) -> Option<IpAddr> {
+    words(location?.get("Locations")?).find_map(address)
+}
+
+/// Parses an address without its scope: `mount_nfs` adds the interface to a link-local address, as in `fe80::1%en0`
+/// (NFS mount_nfs/mount_nfs.c:1038-1040).
+fn address(text: &str) -> Option<IpAddr> {
+    text.split('%').next()?.parse().ok()
 }
 
 /// Section of a mount in the text output.
@@ -59,6 +71,8 @@ enum Section {
     Requested,
     /// Parameters in force.
     InForce,
+    /// Address in use.
+    CurrentLocation,
 }
 
 /// Parses the text output: `POINT from SOURCE`, followed by indented lines with the requested options, the
@@ -75,6 +89,8 @@ fn from_text(text: &str) -> Option<Vec<NfsMount>> {
         } else if let Some(mount) = mounts.last_mut() {
             if line.contains("-- Current mount parameters:") {
                 section = Section::InForce;
+            } else if line.trim_start().starts_with("Current location: ") {
+                section = Section::CurrentLocation;
             }
             mount.add(line.trim(), section);
         }
@@ -92,11 +108,14 @@ impl NfsMount {
             // Requested options are ignored: only the parameters in force count.
         } else if let Some(parameters) = line.strip_prefix("NFS parameters: ") {
             self.parameters = list(parameters);
-        } else if self.server.is_none()
-            && let Some((_, addresses)) =
-                line.split_once(" @ ").and_then(|(_, server)| server.split_once('('))
+        } else if let Some((_, addresses)) =
+            line.split_once(" @ ").and_then(|(_, server)| server.split_once('('))
         {
-            self.server = list(addresses.trim_end_matches(')')).iter().find_map(|one| one.parse().ok());
+            let first = list(addresses.trim_end_matches(')')).iter().find_map(|one| address(one));
+            self.server = match section {
+                Section::CurrentLocation => first.or(self.server),
+                Section::Requested | Section::InForce => self.server.or(first),
+            };
         }
     }
 }
@@ -108,6 +127,7 @@ fn words(list: &Value) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use std::path::Path;
 
     const TWO_MOUNTS: &[u8] = include_bytes!("../../tests/fixtures/nfsstat-mounts.json");
@@ -144,5 +164,33 @@ mod tests {
     #[test]
     fn a_mount_has_the_address_of_its_server() {
         assert_eq!(at("/Volumes/media-nfs").unwrap().server, "192.168.1.5".parse().ok());
+    }
+
+    fn server(output: &str) -> Option<String> {
+        nfsstat(output.as_bytes()).unwrap()[0].server.map(|server| server.to_string())
+    }
+
+    #[test]
+    fn of_several_addresses_the_current_one_counts() {
+        let output = |current: Value| {
+            let listed = json!([{ "Locations": ["fe80::1%en0", "192.168.1.5"] }]);
+            let parameters = json!({ "File system locations": listed, "Current location": current });
+            json!({ "nas:/a": { "Mount Point": "/a", "Current mount parameters": parameters } }).to_string()
+        };
+        let current = |address: &str| output(json!({ "Status": "valid", "Locations": [address] }));
+        assert_eq!(server(&current("192.168.1.5")).as_deref(), Some("192.168.1.5"));
+        assert_eq!(server(&current("fe80::2%en7")).as_deref(), Some("fe80::2"));
+        assert_eq!(server(&output(json!({ "Status": "invalid" }))).as_deref(), Some("fe80::1"));
+    }
+
+    #[test]
+    fn the_current_address_counts_also_in_the_text() {
+        let listed = "/a from nas:/a\n  -- Current mount parameters:\n     File system locations:\n       \
+            /a @ nas (192.168.1.5,fe80::2%en7)\n";
+        let current =
+            |text: &str| server(&format!("{listed}     Current location: {text}\n     Status flags: 0x0\n"));
+        assert_eq!(server(listed).as_deref(), Some("192.168.1.5"));
+        assert_eq!(current("0x0 0 0 1: \n       /a @ nas (fe80::2%en7)").as_deref(), Some("fe80::2"));
+        assert_eq!(current("0x0 0 0 7: <invalid>").as_deref(), Some("192.168.1.5"));
     }
 }

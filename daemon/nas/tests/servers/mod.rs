@@ -1,108 +1,29 @@
 //! A NAS on real sockets that answers wrongly, slowly, without end, from elsewhere or never.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+#[path = "../../../notify/tests/servers/tcp.rs"]
+mod tcp;
+
+use std::io::Write;
+use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use async_snmp::message::CommunityMessage;
 use async_snmp::{DecodeConfig, Oid, ResponsePdu, Value, VarBind, Version};
-
-/// Returns a port on which nothing listens.
-pub fn closed_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// A server over HTTP on 127.0.0.1 that treats every connection alike.
-pub struct HttpServer {
-    port: u16,
-    sent: Arc<AtomicU64>,
-}
+pub use tcp::Server as HttpServer;
+use tcp::http_answer;
 
 impl HttpServer {
-    fn serve(behave: impl Fn(TcpStream, &AtomicU64) -> std::io::Result<()> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (sent, behave) = (Arc::new(AtomicU64::new(0)), Arc::new(behave));
-        let counter = Arc::clone(&sent);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (behave, counter) = (Arc::clone(&behave), Arc::clone(&counter));
-                // A client that gives up closes the connection, which is no fault of the server.
-                std::thread::spawn(move || drop(behave(stream, &counter)));
-            }
-        });
-        Self { port, sent }
-    }
-
-    /// Answers each request with these bytes and closes the connection.
-    pub fn answering(answer: &[u8]) -> Self {
-        let answer = answer.to_vec();
-        Self::serve(move |mut stream, _| {
-            request(&mut stream)?;
-            stream.write_all(&answer)
-        })
-    }
-
     /// Answers a request with a query with 400, and another one with these metrics.
     pub fn refusing_queries(metrics: &'static str) -> Self {
-        Self::serve(move |mut stream, _| {
-            let (status, body) = match request(&mut stream)?.contains('?') {
+        Self::serve(move |mut stream, log| {
+            let (status, body) = match log.receive(&mut stream)?.contains('?') {
                 true => ("400 Bad Request", "missing collector: stat"),
                 false => ("200 OK", metrics),
             };
-            write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+            stream.write_all(&http_answer(status, body))
         })
     }
-
-    /// Takes everything and never answers.
-    pub fn silent() -> Self {
-        Self::serve(|mut stream, _| std::io::copy(&mut stream, &mut std::io::sink()).map(drop))
-    }
-
-    /// Sends these bytes, and then one byte a second.
-    pub fn dripping(start: &'static [u8]) -> Self {
-        Self::serve(move |mut stream, _| {
-            stream.write_all(start)?;
-            loop {
-                stream.write_all(b"a")?;
-                std::thread::sleep(Duration::from_secs(1));
-            }
-        })
-    }
-
-    /// Sends these bytes, and then others without end.
-    pub fn flooding(start: &'static [u8]) -> Self {
-        Self::serve(move |mut stream, sent| {
-            stream.write_all(start)?;
-            loop {
-                stream.write_all(&[b'a'; 64 << 10])?;
-                sent.fetch_add(64 << 10, Ordering::SeqCst);
-            }
-        })
-    }
-
-    pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/metrics", self.port)
-    }
-
-    /// Returns the number of bytes that clients have taken of an endless answer.
-    pub fn sent_bytes(&self) -> u64 {
-        self.sent.load(Ordering::SeqCst)
-    }
-}
-
-/// Reads the head of a request.
-fn request(stream: &mut TcpStream) -> std::io::Result<String> {
-    let (mut head, mut buffer) = (vec![], [0; 4096]);
-    while !head.ends_with(b"\r\n\r\n") {
-        match stream.read(&mut buffer)? {
-            0 => break,
-            read => head.extend_from_slice(&buffer[..read]),
-        }
-    }
-    Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
 /// An SNMP agent on 127.0.0.1.

@@ -11,12 +11,14 @@ use std::time::SystemTime;
 use longhaul_measure::error::RunError;
 use longhaul_measure::platform::IoPolicy;
 use longhaul_measure::recorder::Recorder;
-use longhaul_measure::sandbox::{CleanMode, Sandbox, SandboxLocation};
+use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::timed_fs::{PhaseSpec, Reporter, Session, StopSwitch, TimedFs};
-use longhaul_measure::workloads::{Job, Settings, WORKLOADS, Workload};
-use longhaul_model::{FreeSpaceReserve, Outcome, Phase, Progress, Scale, TargetName};
+use longhaul_measure::workloads::{Job, WORKLOADS, Workload};
+use longhaul_model::{Outcome, Phase, Progress, Scale};
 use longhaul_presets::profile::Profile;
 use longhaul_presets::{ContentMode, CustomProfile, catalog};
+
+use crate::world::World;
 
 /// State of a file in the backup that must not change.
 #[derive(Debug, PartialEq)]
@@ -92,15 +94,6 @@ impl Reporter for Backup<'_> {
     fn phase_ended(&self, _: Phase) {}
 }
 
-/// Test environment: a target and the folders and settings that runs need.
-struct World {
-    target: tempfile::TempDir,
-    local: tempfile::TempDir,
-    backup: tempfile::TempDir,
-    target_name: TargetName,
-    settings: Settings,
-}
-
 /// Result of a run during which a backup was made.
 struct RunWithBackup {
     /// Number of points that the run reached.
@@ -112,36 +105,21 @@ struct RunWithBackup {
 }
 
 impl World {
-    fn new() -> Self {
-        let folder = || tempfile::tempdir().unwrap();
-        Self {
-            target: folder(),
-            local: folder(),
-            backup: folder(),
-            target_name: "nas".parse().unwrap(),
-            settings: Settings {
-                // A catalogue in SQLite: writes into files that are there, renames, locks.
-                recording: Some(
-                    Path::new(env!("CARGO_MANIFEST_DIR"))
-                        .join("../../examples/recordings/catalogue.recording"),
-                ),
-                reserve: FreeSpaceReserve::NONE,
-                tree_files: Some(60),
-                ..Settings::default()
-            },
-        }
+    /// Returns a target with a small tree, and a recording of a catalogue in SQLite: it writes into existing files, renames, locks.
+    fn with_catalogue() -> Self {
+        let mut world = Self::new();
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        world.settings.recording = Some(examples.join("recordings/catalogue.recording"));
+        world.settings.tree_files = Some(60);
+        world
     }
 
-    fn location(&self) -> SandboxLocation<'_> {
-        SandboxLocation { target_path: self.target.path(), target: &self.target_name, machine: "m" }
-    }
-
-    /// Prepares and runs a workload. At the given point of the run, all files in the sandbox are linked to the backup.
+    /// Prepares and runs a workload. At the given point of the run, all files in the sandbox are linked to a backup next to it.
     /// `usize::MAX` makes no backup.
-    fn run(&self, workload: &dyn Workload, point: usize, rotation: u64) -> RunWithBackup {
+    fn run_with_backup(&self, workload: &dyn Workload, point: usize, rotation: u64) -> RunWithBackup {
         let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let sandbox = self.target.path().join(self.location().folder_name());
-        let folder = self.backup.path().join(format!("{}-{point}-{rotation}", workload.name()));
+        let sandbox = self.sandbox_path();
+        let folder = sandbox.with_file_name(format!("{}-{point}-{rotation}", workload.name()));
         fs::create_dir(&folder).unwrap();
         let backup = Backup {
             sandbox: &sandbox,
@@ -152,17 +130,9 @@ impl World {
         };
         let session = Session::new(&recorder, &stop, &backup);
         let prepare_and_run = || {
-            let sandbox = Sandbox::open(&self.location(), &TimedFs::new(&recorder, 0, &stop))?;
-            let job = Job {
-                session: &session,
-                sandbox: &sandbox,
-                local_folder: self.local.path(),
-                scale: Scale::Quick,
-                settings: &self.settings,
-                rotation,
-                seed: 7 + rotation,
-                now: longhaul_model::Timestamp::UNIX_EPOCH,
-            };
+            let sandbox = self.open_sandbox(&TimedFs::new(&recorder, 0, &stop))?;
+            let job =
+                Job { scale: Scale::Quick, rotation, seed: 7 + rotation, ..self.job(&session, &sandbox) };
             backup.reach_next_point();
             workload.prepare(&job)?;
             workload.run(&job)
@@ -176,7 +146,7 @@ impl World {
     fn clean(&self) {
         let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
         let context = TimedFs::new(&recorder, 0, &stop);
-        let sandbox = Sandbox::open(&self.location(), &context).unwrap();
+        let sandbox = self.open_sandbox(&context).unwrap();
         let report =
             sandbox.clean(CleanMode::Remove, &context, &|folder, path| catalog().owns(folder, path)).unwrap();
         assert!(report.sandbox_removed, "{report:?}");
@@ -196,7 +166,7 @@ fn back_up_at_every_point(world: &World, workload: &dyn Workload) {
     let mut rotation = 0;
     let mut next = |point| {
         rotation += 1;
-        world.run(workload, point, rotation)
+        world.run_with_backup(workload, point, rotation)
     };
     let points = next(usize::MAX).points;
     assert!(points > 1, "{} must have phases", workload.name());
@@ -223,7 +193,7 @@ fn back_up_at_every_point(world: &World, workload: &dyn Workload) {
 
 #[test]
 fn backup_by_hard_links_is_never_changed() {
-    let world = World::new();
+    let world = World::with_catalogue();
     for workload in WORKLOADS.iter().filter(|workload| workload.io_policy() == IoPolicy::Default) {
         back_up_at_every_point(&world, *workload);
     }
@@ -257,7 +227,7 @@ steps = [{ do = "write", block = "4 KiB", at = "random" }, { do = "close" }]
 
 #[test]
 fn preset_never_writes_into_a_linked_file() {
-    let world = World::new();
+    let world = World::with_catalogue();
     let profile = Profile::parse(IN_PLACE).unwrap_or_else(|error| panic!("{error}"));
     let custom = CustomProfile::new("in-place", profile, ContentMode::Incompressible).unwrap();
     back_up_at_every_point(&world, &custom.preset());
@@ -266,10 +236,10 @@ fn preset_never_writes_into_a_linked_file() {
 
 #[test]
 fn bands_linked_between_rounds_are_recreated() {
-    let world = World::new();
+    let world = World::with_catalogue();
     let burst = WORKLOADS.iter().find(|workload| workload.name() == "time-machine").unwrap();
-    world.run(*burst, usize::MAX, 1).result.unwrap();
-    let run = world.run(*burst, 0, 2);
+    world.run_with_backup(*burst, usize::MAX, 1).result.unwrap();
+    let run = world.run_with_backup(*burst, 0, 2);
     run.result.unwrap();
     assert_unchanged(&run.files);
     assert!(run.facts.iter().any(|fact| fact == "6 bands (it has 2 hard links)"), "{:?}", run.facts);

@@ -4,3 +4,4 @@
 
 mod hard_links;
 mod profiles;
+mod world;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use longhaul_measure::error::RunError;
 use longhaul_measure::recorder::Recorder;
-use longhaul_measure::sandbox::{Sandbox, SandboxLocation};
 use longhaul_measure::timed_fs::{PhaseSpec, Reporter, Session, StopSwitch, TimedFs};
-use longhaul_measure::workloads::{Job, Settings, Workload};
-use longhaul_model::{FreeSpaceReserve, Phase, Progress, Scale, TargetName, Timestamp};
+use longhaul_measure::workloads::Workload;
+use longhaul_model::{Phase, Progress};
 use longhaul_presets::profile::Profile;
 use longhaul_presets::{ContentMode, CustomProfile};
+
+use crate::world::World;
 
 /// Lengths of the files of a set in the order of their paths, at the end of each phase.
 struct Lengths {
@@ -35,28 +36,10 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// A target with the sandbox of one machine.
-struct World {
-    target: tempfile::TempDir,
-    local: tempfile::TempDir,
-    target_name: TargetName,
-    settings: Settings,
-}
-
 impl World {
-    fn new() -> Self {
-        let folder = || tempfile::tempdir().unwrap();
-        let settings = Settings { reserve: FreeSpaceReserve::NONE, ..Settings::default() };
-        Self { target: folder(), local: folder(), target_name: "nas".parse().unwrap(), settings }
-    }
-
-    fn location(&self) -> SandboxLocation<'_> {
-        SandboxLocation { target_path: self.target.path(), target: &self.target_name, machine: "m" }
-    }
-
     /// Returns the folder of the set `notes`.
     fn set(&self) -> PathBuf {
-        self.target.path().join(self.location().folder_name()).join("presets/mine-standard/notes")
+        self.sandbox_path().join("presets/mine-standard/notes")
     }
 
     /// Runs a profile with a set `notes`. Returns the lengths of its files at the end of each phase.
@@ -66,17 +49,8 @@ impl World {
         let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
         let lengths = Lengths { set: self.set(), by_phase: RefCell::default() };
         let session = Session::new(&recorder, &stop, &lengths);
-        let sandbox = Sandbox::open(&self.location(), &TimedFs::new(&recorder, 0, &stop))?;
-        let job = Job {
-            session: &session,
-            sandbox: &sandbox,
-            local_folder: self.local.path(),
-            scale: Scale::Standard,
-            settings: &self.settings,
-            rotation: 0,
-            seed: 7,
-            now: Timestamp::UNIX_EPOCH,
-        };
+        let sandbox = self.open_sandbox(&TimedFs::new(&recorder, 0, &stop))?;
+        let job = self.job(&session, &sandbox);
         preset.prepare(&job)?;
         preset.run(&job)?;
         Ok(lengths.by_phase.take())

@@ -308,6 +308,33 @@ mod tests {
     /// Messages with the members of eslogger that matter here, and some of those that do not.
     const SESSION: &[u8] = include_bytes!("../../tests/fixtures/eslogger.jsonl");
 
+    /// Events of Apple's <EndpointSecurity/ESTypes.h> (`ES_EVENT_TYPE_NOTIFY_*`) about files, by their names in `eslogger`.
+    const FILE_EVENTS: &str = "access chdir chroot clone close copyfile create deleteextattr dup exchangedata fcntl \
+        file_provider_materialize file_provider_update fsgetpath getattrlist getextattr link listextattr lookup mmap mount open readdir \
+        readlink remount rename searchfs setacl setattrlist setextattr setflags setmode setowner stat truncate uipc_bind uipc_connect \
+        unlink unmount utimes write";
+
+    /// Returns true if the importer does something with an event: one without its members is noted, unless it is ignored.
+    fn is_handled(event: &str) -> bool {
+        let line = format!(
+            r#"{{"time":"2026-01-02T03:04:05.678901234Z","process":{{"audit_token":{{"pid":7}}}},"event":{{"{event}":{{}}}}}}"#
+        );
+        let mut written = Written::default();
+        import(&mut EsloggerImporter::default(), &mut line.as_bytes(), &mut written).unwrap();
+        assert!(!written.notes.contains(&"Damaged".to_owned()), "{event}");
+        !written.notes.is_empty()
+    }
+
+    #[test]
+    fn documented_command_asks_for_the_handled_events() {
+        let text = include_str!("../../../../docs/recordings/sources.md");
+        let command = text.split("`sudo eslogger ").nth(1).unwrap().split(" > FILE`").next().unwrap();
+        let mut documented: Vec<&str> = command.split_whitespace().collect();
+        documented.sort_unstable();
+        let handled: Vec<&str> = FILE_EVENTS.split_whitespace().filter(|event| is_handled(event)).collect();
+        assert_eq!(documented, handled);
+    }
+
     #[test]
     fn session_becomes_events() {
         let mut written = Written::default();

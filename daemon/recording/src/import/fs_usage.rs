@@ -102,6 +102,11 @@ fn split_duration(text: &[u8]) -> Option<(&[u8], Duration, &[u8])> {
     None
 }
 
+/// Returns true for the descriptor of a call that failed on a closed one: Apple prints a signed number, `F=%-3d[%3d]` (`format_print`).
+fn is_negative_descriptor(word: &[u8]) -> bool {
+    word.strip_prefix(b"F=-").and_then(number).is_some()
+}
+
 fn with_details<'line>(mut line: Line<'line>, details: &'line [u8]) -> Line<'line> {
     let mut rest = details.trim_ascii();
     loop {
@@ -112,6 +117,8 @@ fn with_details<'line>(mut line: Line<'line>, details: &'line [u8]) -> Line<'lin
             let place =
                 if line.descriptor.is_none() { &mut line.descriptor } else { &mut line.second_descriptor };
             *place = Some(value);
+            rest = &rest[end_of_word..];
+        } else if is_negative_descriptor(word) {
             rest = &rest[end_of_word..];
         } else if let Some(value) = word.strip_prefix(b"B=").and_then(number) {
             line.bytes = Some(value);

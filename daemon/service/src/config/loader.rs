@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use longhaul_measure::small_file;
+use longhaul_measure::private_files;
 use serde::Deserialize;
 
 use super::layers::{ConfigLayer, FixedSetting, IgnoredSetting, Layers};
@@ -123,7 +123,7 @@ impl ConfigLoader {
     /// If a file cannot be read or is invalid, or if the administrator's file could have been changed by others.
     pub fn read(&self, user: Option<&Path>) -> Result<Config, ConfigError> {
         let Some(path) = user else { return self.parse("", Path::new("")) };
-        let text = small_file::read_text(path)
+        let text = private_files::read_text(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         self.parse(&text, path)
     }

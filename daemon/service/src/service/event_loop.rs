@@ -119,6 +119,7 @@ impl Service {
             RoundEvent::RunEnded => {
                 self.handle.clear_problem("not-stored");
                 self.handle.end_run();
+                self.stop_round_on_backup();
             }
             RoundEvent::CorpusPrepared { target, bytes, at } => {
                 let (kind, detail) = (PREPARATION_EVENT.to_owned(), json!({ "bytes": bytes }));
@@ -242,6 +243,16 @@ impl Service {
             stop.request(reason);
         }
         COLLECT_INTERVAL
+    }
+
+    /// Cuts a scheduled round short if a backup has begun, which may go to the same NAS. Asked after each run.
+    fn stop_round_on_backup(&mut self) {
+        let Some(RunningTask::Round(round)) = &self.task else { return };
+        let is_skipped = round.scheduled.is_some() && self.config.schedule.skip_rules.during_backup;
+        if is_skipped && self.host.backup_running() == Some(true) {
+            let reason = "backup: a Time Machine backup began during the round".to_owned();
+            round.stop.request(RoundStop::CutShort(reason));
+        }
     }
 
     /// Voids the round in progress if the mount of one of its targets has changed. Between rounds, [`Self::advance`]

@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::clock::ClockReading;
 use crate::config::Config;
 use crate::database::Database;
+use crate::host::ServerAddress;
 use crate::mounts::MountTracker;
 use crate::round_stop::RoundStop;
 use crate::sampling::{Sampler, SamplingContext, Sensors, changed_facts, mount_facts};
@@ -237,9 +238,9 @@ impl Sampling {
         view.config.targets.iter().filter_map(mount).collect()
     }
 
-    /// Returns the known addresses of the targets' servers.
-    pub(super) fn servers(&self, view: SamplingView<'_>) -> BTreeSet<IpAddr> {
-        self.mounted_targets(view).into_iter().filter_map(|(_, mount)| mount.server).collect()
+    /// Returns the servers of the mounted targets.
+    pub(super) fn servers(&self, view: SamplingView<'_>) -> BTreeSet<ServerAddress> {
+        self.mounted_targets(view).iter().filter_map(|(_, mount)| ServerAddress::of(mount)).collect()
     }
 
     /// Forgets what was observed of all targets but these: a target with another path is another place. All facts are stored again.

@@ -1,11 +1,21 @@
 //! Detects folders that are a bad choice for a target, from their paths alone: the
 //! target itself is never accessed.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_measure::sandbox::FOLDER_PREFIX;
 use longhaul_model::Mount;
+
+/// Folders in the home folder of a Mac with the files of iCloud Drive (public report: pvieito.com/2016/11/icloud-locations) and of clouds
+/// that use Apple's File Provider (support.google.com/drive/answer/12178485).
+const CLOUD_FOLDERS: [&str; 2] = ["Library/Mobile Documents", "Library/CloudStorage"];
+/// Names with which folders in the home folder begin that the programs of clouds make (inferred).
+const CLOUD_NAMES: [&str; 4] = ["Dropbox", "OneDrive", "Google Drive", "iCloud Drive"];
+/// Folders in the home folder that iCloud Drive can synchronize, too (eclecticlight.co, 2024-03-13).
+const DESKTOP_FOLDERS: [&str; 2] = ["Desktop", "Documents"];
 
 /// The reason why a folder is a bad choice for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +27,8 @@ pub enum PathConcern {
     Root,
     /// The folder is the user's home folder.
     Home,
+    /// The folder is one of those that a cloud often synchronizes.
+    Synchronized,
     /// The folder is in the test data of a target. Refused, because that data is written and removed.
     TestData,
 }
@@ -50,6 +62,10 @@ impl SpecialFolders {
     /// Returns the reason why an absolute path is a bad choice. `None`: there is none. Pure: paths are compared
     /// as written, after `.` and `..` are removed.
     pub fn concern(&self, path: &Path) -> Option<PathConcern> {
+        self.concern_on(SYSTEM, path)
+    }
+
+    fn concern_on(&self, system: System, path: &Path) -> Option<PathConcern> {
         let path = without_dots(path);
         let is = |other: &PathBuf| without_dots(other) == path;
         if self.database.iter().any(is) {
@@ -63,7 +79,21 @@ impl SpecialFolders {
         if path == Path::new("/") {
             return Some(PathConcern::Root);
         }
-        self.home.iter().any(is).then_some(PathConcern::Home)
+        if self.home.iter().any(is) {
+            return Some(PathConcern::Home);
+        }
+        self.is_synchronized(system, &path).then_some(PathConcern::Synchronized)
+    }
+
+    /// Returns whether a cloud often synchronizes a folder, by its name.
+    fn is_synchronized(&self, system: System, path: &Path) -> bool {
+        let home = self.home.as_deref().map(without_dots);
+        let Some(inner) = home.and_then(|home| path.strip_prefix(home).ok()) else { return false };
+        let first = inner.iter().next().map(OsStr::as_encoded_bytes).unwrap_or_default();
+        let is_below = |folder: &&str| inner.starts_with(folder);
+        CLOUD_NAMES.iter().any(|name| first.starts_with(name.as_bytes()))
+            || CLOUD_FOLDERS.iter().any(is_below)
+            || system == System::MacOs && DESKTOP_FOLDERS.iter().any(is_below)
     }
 }
 
@@ -72,7 +102,7 @@ impl PathConcern {
     pub fn is_refused(self) -> bool {
         match self {
             Self::DatabaseFolder | Self::TestData => true,
-            Self::Root | Self::Home => false,
+            Self::Root | Self::Home | Self::Synchronized => false,
         }
     }
 
@@ -82,6 +112,7 @@ impl PathConcern {
             Self::DatabaseFolder => "choose another folder, or move the database with `--database PATH`",
             Self::TestData => "choose a folder that longhaul did not make",
             Self::Root | Self::Home => "create a folder in it for longhaul and use that",
+            Self::Synchronized => "use a folder directly in your home folder, such as ~/longhaul-baseline",
         }
     }
 }
@@ -92,6 +123,9 @@ impl fmt::Display for PathConcern {
             Self::TestData => "is in the test data of a target, which longhaul writes and removes",
             Self::DatabaseFolder => "is the folder of the database, where longhaul writes its results",
             Self::Root => "is the root of the system's disk: test data would be mixed with system files",
+            Self::Synchronized => {
+                "may be synchronized with a cloud, which would upload the test data again and again"
+            }
             Self::Home => {
                 "is your home folder: programs that back it up or synchronize it would include the test data"
             }
@@ -141,6 +175,34 @@ mod tests {
         let found = concern("/mnt/nfs/.longhaul-0123-nfs/photos").unwrap();
         assert!(found == PathConcern::TestData && found.is_refused());
         assert_eq!(concern("/mnt/nfs/longhaul-data"), None);
+    }
+
+    #[test]
+    fn folder_that_a_cloud_synchronizes_causes_a_warning() {
+        let folders = SpecialFolders { home: Some("/Users/ada".into()), database: vec![] };
+        let concern = |system, inner: &str| folders.concern_on(system, &Path::new("/Users/ada").join(inner));
+        for inner in [
+            "Library/Mobile Documents/com~apple~CloudDocs/x",
+            "Library/CloudStorage",
+            "Library/./CloudStorage/OneDrive-Work",
+            "Dropbox",
+            "Dropbox (Work)/x",
+            "OneDrive - Work",
+            "Google Drive/My Drive",
+            "iCloud Drive (Archive)",
+        ] {
+            for system in [System::MacOs, System::Linux] {
+                assert_eq!(concern(system, inner), Some(PathConcern::Synchronized), "{inner}");
+            }
+        }
+        for inner in ["Desktop", "Documents/x"] {
+            assert_eq!(concern(System::MacOs, inner), Some(PathConcern::Synchronized), "{inner}");
+            assert_eq!(concern(System::Linux, inner), None, "{inner}");
+        }
+        for inner in ["longhaul-baseline", "Desktops", "Library/Logs", "x/Dropbox", "../eve/Dropbox"] {
+            assert_eq!(concern(System::MacOs, inner), None, "{inner}");
+        }
+        assert!(!PathConcern::Synchronized.is_refused());
     }
 
     #[test]

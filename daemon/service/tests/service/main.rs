@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod backup;
 mod checks;
 mod doctor;
 mod eight_weeks;
 mod full_disk;
 mod life;
+mod links;
 mod own_process;
 mod world;

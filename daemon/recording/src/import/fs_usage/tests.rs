@@ -41,6 +41,17 @@ fn lines_of_a_real_mac_are_understood() {
 }
 
 #[test]
+fn call_on_a_closed_descriptor_is_no_operation() {
+    let line = b"10:15:30.000100  fgetxattr         F=-1 [  9]   0.000010   app.7\n";
+    let mut written = Written::default();
+    let mut importer = FsUsageImporter::default();
+    importer.folders.insert(b"app".to_vec(), b"/V".to_vec());
+    import(&mut importer, &mut &line[..], &mut written).unwrap();
+    assert_eq!(written.events, [""; 0]);
+    assert_eq!(written.notes, ["UnknownHandle"]);
+}
+
+#[test]
 fn question_for_a_lock_is_no_lock() {
     let lines = "10:15:30.009000  open              F=9        (RW____________)  /V/x.db    0.000800   app.7\n\
                  10:15:30.010300  fcntl             F=9   <GETLK>                              0.000200   app.7\n\

@@ -11,14 +11,14 @@ use std::time::Duration;
 use longhaul_measure::worker::{FailureReport, RunReport, VERSION, WorkerMessage};
 use longhaul_model::{
     CacheState, ColdMethod, Conditions, CounterReading, Failure, Figure, Finding, Histogram, KeepResult,
-    MachineSnapshot, MachineStep, Mount, NegotiatedOptions, Operation, OperationStats, Outcome, Phase, Power,
-    Property, Protocol, ReadBack, Role, Target, TargetName, Timestamp, Unit,
+    MachineSnapshot, MachineStep, Mount, NegotiatedOptions, NetworkLink, Operation, OperationStats, Outcome,
+    Phase, Power, Property, Protocol, ReadBack, Role, Target, TargetName, Timestamp, Unit,
 };
 use longhaul_service::clock::{Clock, ClockReading};
 use longhaul_service::command::Command;
 use longhaul_service::config::{Config, SamplingSettings, Schedule};
 use longhaul_service::handle::ServiceHandle;
-use longhaul_service::host::Host;
+use longhaul_service::host::{Host, ServerAddress, links_to};
 use longhaul_service::program_file::ProgramFile;
 use longhaul_service::sampling::Sensors;
 use longhaul_service::service::{Service, ServiceDeps};
@@ -47,10 +47,20 @@ pub enum SimulatedEvent {
     Call(fn(&ServiceHandle, &Path)),
 }
 
+/// Routes of the simulated machine, whose mount table contains no addresses, as that of a Mac.
+#[derive(Clone, Copy)]
+pub struct Routes {
+    /// Address of all servers. Workers report it.
+    pub server: IpAddr,
+    /// Function that returns the network link to an address, or that of the default route.
+    pub link_to: fn(Option<IpAddr>) -> Option<NetworkLink>,
+}
+
 /// The simulated state of clocks and machine, and the events to come.
 pub struct SimulatedWorld {
     now: ClockReading,
     machine: MachineSnapshot,
+    routes: Option<Routes>,
     mounts: Vec<Mount>,
     to_come: Vec<(i64, SimulatedEvent)>,
     end_ns: i64,
@@ -123,8 +133,17 @@ impl Clock for WorldClock {
 struct WorldHost(Arc<Mutex<SimulatedWorld>>);
 
 impl Host for WorldHost {
-    fn snapshot(&mut self, _: &BTreeSet<IpAddr>) -> MachineSnapshot {
-        self.0.lock().machine.clone()
+    fn snapshot(&mut self, servers: &BTreeSet<ServerAddress>) -> MachineSnapshot {
+        let world = self.0.lock();
+        let mut machine = world.machine.clone();
+        if let Some(routes) = world.routes {
+            machine.link = NetworkLink::merged(links_to(servers, routes.link_to));
+        }
+        machine
+    }
+
+    fn backup_running(&mut self) -> Option<bool> {
+        self.0.lock().machine.backup_running
     }
 
     fn mounts(&mut self) -> io::Result<Vec<Mount>> {
@@ -168,6 +187,8 @@ pub struct Simulation {
     /// Answer of the workers to each step of a check of fidelity.
     pub fidelity: WorkerMessage,
     pub program_file: Option<ProgramFile>,
+    /// Routes of the machine. `None`: its network link is that of the machine's facts.
+    pub routes: Option<Routes>,
 }
 
 impl Simulation {
@@ -207,6 +228,7 @@ impl Simulation {
             worker_version: VERSION,
             fidelity: kept_permissions(),
             program_file: None,
+            routes: None,
         }
     }
 
@@ -225,9 +247,11 @@ impl Simulation {
     /// Runs the simulation to its end and returns the clock reading at the end.
     pub fn run(self) -> ClockReading {
         let handle = Arc::new(ServiceHandle::default());
+        let server = self.routes.map(|routes| routes.server);
         let world = Arc::new(Mutex::new(SimulatedWorld {
             now: self.start,
             machine: normal_machine(),
+            routes: self.routes,
             mounts: both_shares(),
             to_come: self.to_come,
             end_ns: self.start.continuous_ns + self.for_ns,
@@ -238,7 +262,7 @@ impl Simulation {
             clock: Box::new(WorldClock(Arc::clone(&world))),
             host: Box::new(WorldHost(Arc::clone(&world))),
             sensors: self.sensors,
-            worker_command: ("/bin/sh".into(), script(self.worker_version, &self.fidelity)),
+            worker_command: ("/bin/sh".into(), script(self.worker_version, &self.fidelity, server)),
             program_file: self.program_file,
             handle,
             config: self.config,
@@ -274,7 +298,7 @@ pub fn rounds(database: &Path) -> Vec<StoredRound> {
 }
 
 /// Returns the arguments of a shell that sends the messages of a worker of `version`.
-fn script(version: &str, fidelity: &WorkerMessage) -> Vec<String> {
+fn script(version: &str, fidelity: &WorkerMessage, server: Option<IpAddr>) -> Vec<String> {
     let shell = "read -r setup; printf '%s\\n' \"$1\"; while read -r line; do case $line in \
         *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; \
         *'\"check-fidelity\"'*) printf '%s\\n' \"$7\";; esac; done";
@@ -282,7 +306,7 @@ fn script(version: &str, fidelity: &WorkerMessage) -> Vec<String> {
     let ready = WorkerMessage::Ready {
         protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
         negotiated: NegotiatedOptions::new(),
-        server: None,
+        server,
         version: version.to_owned(),
     };
     let report = RunReport {

@@ -1,0 +1,35 @@
+//! The output format of a command: text for a user, or JSON for programs.
+
+use longhaul_view::Document;
+use serde::Serialize;
+
+use crate::render;
+
+/// The output format of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Readable text.
+    Text,
+    /// JSON, for programs.
+    Json,
+}
+
+impl OutputFormat {
+    /// Returns the format that the `--json` flag selects.
+    pub fn from_json_flag(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+
+    /// Prints a value as JSON, or a screen as text.
+    ///
+    /// # Errors
+    ///
+    /// If the value cannot be written as JSON.
+    pub fn print(self, value: &impl Serialize, screen: impl FnOnce() -> Document) -> anyhow::Result<()> {
+        match self {
+            Self::Json => crate::output::println!("{}", serde_json::to_string_pretty(value)?),
+            Self::Text => render::print(&screen()),
+        }
+        Ok(())
+    }
+}

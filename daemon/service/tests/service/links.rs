@@ -1,0 +1,50 @@
+//! Simulates a computer whose mount table contains no server addresses, as a Mac, and whose default route is not
+//! the way to the NAS.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use longhaul_model::{LinkKind, NetworkLink};
+
+use crate::world::{HOUR, Routes, Simulation, folder, rounds};
+
+fn link(name: &str, kind: LinkKind) -> Option<NetworkLink> {
+    Some(NetworkLink { name: name.to_owned(), kind, ..NetworkLink::default() })
+}
+
+/// Checks that no round is skipped with these routes, although the service starts three times, and that the rounds
+/// use `en7` where the link is known.
+fn check_no_round_is_skipped(link_to: fn(Option<IpAddr>) -> Option<NetworkLink>) {
+    let folder = folder();
+    let simulation = || Simulation {
+        routes: Some(Routes { server: "192.0.2.5".parse().unwrap(), link_to }),
+        ..Simulation::new(folder.path()).lasting(6 * HOUR)
+    };
+    let mut start = simulation().start;
+    for _ in 0..3 {
+        start = Simulation { start, ..simulation() }.run();
+    }
+    let all = rounds(&simulation().database);
+    let reasons: Vec<&str> =
+        all.iter().filter_map(|round| round.end.as_ref().unwrap().reason.as_deref()).collect();
+    assert!(reasons.is_empty() && all.len() >= 15, "{} rounds: {reasons:?}", all.len());
+    let links: BTreeSet<String> =
+        all.into_iter().filter_map(|round| Some(round.round.before?.link?.name)).collect();
+    assert_eq!(links, BTreeSet::from(["en7".to_owned()]));
+}
+
+#[test]
+fn default_route_over_wifi_skips_no_round() {
+    check_no_round_is_skipped(|server| match server {
+        Some(_) => link("en7", LinkKind::Wired),
+        None => link("en0", LinkKind::Wireless),
+    });
+}
+
+#[test]
+fn default_route_through_a_vpn_skips_no_round() {
+    check_no_round_is_skipped(|server| match server {
+        Some(_) => link("en7", LinkKind::Wired),
+        None => link("utun4", LinkKind::Tunnel),
+    });
+}
