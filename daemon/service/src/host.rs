@@ -106,23 +106,21 @@ impl Host for SystemHost {
     }
 }
 
-/// Returns the network links to these servers; empty if they are not known. Without a remote server, returns the
-/// default link: the answer of `link_to` without an address.
+/// Returns the network links to the servers of these that have a known address; empty if none has. Without a remote server, returns
+/// the default link: the answer of `link_to` without an address.
 pub fn links_to(
     servers: &BTreeSet<ServerAddress>,
     link_to: impl Fn(Option<IpAddr>) -> Option<NetworkLink>,
 ) -> Vec<NetworkLink> {
-    // The links to some of the servers would look like other links as soon as the rest is known.
-    if servers.contains(&ServerAddress::Pending) {
-        return vec![];
-    }
     let remote = servers.iter().filter_map(|server| match server {
         ServerAddress::Known(address) => Some(*address).filter(|address| !address.is_loopback()),
         ServerAddress::Pending | ServerAddress::Unroutable => None,
     });
     let links: Vec<NetworkLink> = remote.filter_map(|address| link_to(Some(address))).collect();
     // The default route may lead elsewhere, such as into a VPN, while the server is in the local network.
-    if links.is_empty() && !servers.contains(&ServerAddress::Unroutable) {
+    let is_remote =
+        |server: &ServerAddress| matches!(server, ServerAddress::Pending | ServerAddress::Unroutable);
+    if links.is_empty() && !servers.iter().any(is_remote) {
         return link_to(None).into_iter().collect();
     }
     links
@@ -262,11 +260,7 @@ mod tests {
         let none: [&str; 0] = [];
         assert_eq!(names_of_links_to(&[ServerAddress::Pending]), none);
         assert_eq!(names_of_links_to(&[ServerAddress::Unroutable]), none);
-        assert_eq!(
-            names_of_links_to(&[nas, ServerAddress::Pending]),
-            none,
-            "the other may be on another link"
-        );
+        assert_eq!(names_of_links_to(&[nas, ServerAddress::Pending]), ["en7"]);
         assert_eq!(names_of_links_to(&[nas, ServerAddress::Unroutable]), ["en7"]);
         assert_eq!(names_of_links_to(&[]), ["utun4"]);
         assert_eq!(names_of_links_to(&[this_machine]), ["utun4"]);

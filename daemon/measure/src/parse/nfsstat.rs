@@ -53,9 +53,12 @@ fn from_json(mount: &Value) -> Option<NfsMount> {
     })
 }
 
-/// Returns the first address of a location.
+/// Returns the first address of a location, if possible one that has a route without its interface.
 fn first_address(location: Option<&Value>) -> Option<IpAddr> {
-    words(location?.get("Locations")?).find_map(address)
+    let is_link_local =
+        |address: &IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+    let all: Vec<IpAddr> = words(location?.get("Locations")?).filter_map(address).collect();
+    all.iter().find(|address| !is_link_local(address)).or(all.first()).copied()
 }
 
 /// Parses an address without its scope: `mount_nfs` adds the interface to a link-local address, as in `fe80::1%en0`
@@ -180,7 +183,7 @@ mod tests {
         let current = |address: &str| output(json!({ "Status": "valid", "Locations": [address] }));
         assert_eq!(server(&current("192.168.1.5")).as_deref(), Some("192.168.1.5"));
         assert_eq!(server(&current("fe80::2%en7")).as_deref(), Some("fe80::2"));
-        assert_eq!(server(&output(json!({ "Status": "invalid" }))).as_deref(), Some("fe80::1"));
+        assert_eq!(server(&output(json!({ "Status": "invalid" }))).as_deref(), Some("192.168.1.5"));
     }
 
     #[test]
