@@ -33,7 +33,9 @@ pub fn begin_round(handle: &ServiceHandle) -> anyhow::Result<()> {
     let target = name("smb");
     let last = handle.status().and_then(|status| status.last_round).map_or(0, |last| last.number);
     handle.begin_round(last + 1, RUNS.0);
-    (0..RUNS.1).for_each(|_| handle.end_run());
+    for _ in 0..RUNS.1 {
+        handle.end_run();
+    }
     handle.set_run(&target, "photo-batch");
     handle.set_phase(&target, "open-cold");
     let recorder = Arc::new(Recorder::private()?);

@@ -227,12 +227,13 @@ impl ServiceHandle {
         *self.live_round.lock() = None;
     }
 
-    /// Counts the current run as done.
-    pub fn end_run(&self) {
-        if let Some(live) = self.live_round.lock().as_mut() {
-            live.runs.0 += 1;
-            live.run = None;
-        }
+    /// Counts the current run as done. Returns the number of runs that are left in the round.
+    pub fn end_run(&self) -> u32 {
+        let mut live = self.live_round.lock();
+        let Some(live) = live.as_mut() else { return 0 };
+        live.runs.0 += 1;
+        live.run = None;
+        live.runs.1.saturating_sub(live.runs.0)
     }
 
     /// Sets the current run.

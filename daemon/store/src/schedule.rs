@@ -55,13 +55,13 @@ impl Reader {
         })
     }
 
-    /// Returns the latest scheduled round that was started, so that the machine was looked at before it. `None`: there is none.
-    pub fn last_started(&self) -> Result<Option<StoredRound>> {
-        let query = "SELECT * FROM round WHERE scheduled_us IS NOT NULL AND before IS NOT NULL ORDER BY number DESC LIMIT 1";
-        self.in_snapshot(
-            "read the last started round",
-            |cx| Ok(query_all(cx, query, [], stored_round)?.pop()),
-        )
+    /// Returns the latest scheduled round before which the link to the NAS was known. `None`: there is none.
+    pub fn last_with_link(&self) -> Result<Option<StoredRound>> {
+        let query = "SELECT * FROM round WHERE scheduled_us IS NOT NULL AND json_extract(before, '$.link') IS NOT NULL
+            ORDER BY number DESC LIMIT 1";
+        self.in_snapshot("read the last round with a known link", |cx| {
+            Ok(query_all(cx, query, [], stored_round)?.pop())
+        })
     }
 
     /// Returns the number of scheduled rounds after a time that were skipped for a reason with this code.

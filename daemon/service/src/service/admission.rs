@@ -175,8 +175,11 @@ impl Admission {
             }
             return Err(reason);
         }
-        self.link_skips = 0;
-        self.usual_link = snapshot.link.clone().or(self.usual_link.take());
+        // A round without a known link says nothing about the interface.
+        if snapshot.link.is_some() {
+            self.link_skips = 0;
+            self.usual_link.clone_from(&snapshot.link);
+        }
         let chosen = facts.due_targets(now)?;
         let reason = self.over_budget_reason(facts.config, &chosen, facts.config.settings.reserve);
         reason.map_or(Ok(chosen), Err)

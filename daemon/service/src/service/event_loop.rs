@@ -118,8 +118,9 @@ impl Service {
             RoundEvent::RunStarted { target, workload } => self.handle.set_run(&target, &workload),
             RoundEvent::RunEnded => {
                 self.handle.clear_problem("not-stored");
-                self.handle.end_run();
-                self.stop_round_on_backup();
+                if self.handle.end_run() > 0 {
+                    self.stop_round_on_backup();
+                }
             }
             RoundEvent::CorpusPrepared { target, bytes, at } => {
                 let (kind, detail) = (PREPARATION_EVENT.to_owned(), json!({ "bytes": bytes }));
@@ -245,11 +246,11 @@ impl Service {
         COLLECT_INTERVAL
     }
 
-    /// Cuts a scheduled round short if a backup has begun, which may go to the same NAS. Asked after each run.
+    /// Cuts a scheduled round short if a backup has begun, which may go to the same NAS. Asked after each run but the last.
     fn stop_round_on_backup(&mut self) {
         let Some(RunningTask::Round(round)) = &self.task else { return };
-        let is_skipped = round.scheduled.is_some() && self.config.schedule.skip_rules.during_backup;
-        if is_skipped && self.host.backup_running() == Some(true) {
+        let applies = round.scheduled.is_some() && self.config.schedule.skip_rules.during_backup;
+        if applies && self.host.backup_running() == Some(true) {
             let reason = "backup: a Time Machine backup began during the round".to_owned();
             round.stop.request(RoundStop::CutShort(reason));
         }

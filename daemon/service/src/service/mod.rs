@@ -193,14 +193,14 @@ impl Service {
 
     /// Restores which network interface is the usual one, and how many rounds were skipped because of another one.
     fn restore_link(&mut self, reader: &Reader) -> longhaul_store::Result<()> {
-        let started = reader.last_started()?.map(|last| last.round);
-        let measured = started.as_ref().map_or(Timestamp::UNIX_EPOCH, |round| round.started);
+        let known = reader.last_with_link()?.map(|last| last.round);
+        let measured = known.as_ref().map_or(Timestamp::UNIX_EPOCH, |round| round.started);
         let adopted = reader.last_event([USUAL_LINK, USUAL_LINK])?.map(|stored| stored.event);
         let adopted = adopted.filter(|event| event.at_us > measured);
         let since = adopted.as_ref().map_or(measured, |event| event.at_us);
         let link = match adopted {
             Some(event) => serde_json::from_value(event.detail["after"].clone()).ok(),
-            None => started.and_then(|round| round.before?.link),
+            None => known.and_then(|round| round.before?.link),
         };
         self.admission.restore_link(link, reader.count_skipped(since, OTHER_LINK)?);
         Ok(())

@@ -33,6 +33,29 @@ fn check_no_round_is_skipped(link_to: fn(Option<IpAddr>) -> Option<NetworkLink>)
     assert_eq!(links, BTreeSet::from(["en7".to_owned()]));
 }
 
+/// After each start the address is unknown in the first round.
+#[test]
+fn restart_after_one_round_keeps_the_usual_interface() {
+    let folder = folder();
+    let over = |link_to| Simulation {
+        routes: Some(Routes { server: "192.0.2.5".parse().unwrap(), link_to }),
+        ..Simulation::new(folder.path())
+    };
+    let cable = || over(|server| server.and(link("en7", LinkKind::Wired)));
+    let database = cable().database;
+    let mut start = cable().lasting(6 * HOUR).run();
+    start = Simulation { start, ..cable().lasting(HOUR) }.run();
+    assert!(rounds(&database).last().unwrap().round.before.as_ref().unwrap().link.is_none());
+    let wifi = over(|server| server.and(link("en0", LinkKind::Wireless)));
+    Simulation { start, ..wifi.lasting(6 * HOUR) }.run();
+    let ends = rounds(&database).into_iter().map(|round| round.end.unwrap().reason);
+    let reasons: Vec<String> = ends.flatten().collect();
+    assert!(
+        reasons.len() >= 4 && reasons.iter().all(|reason| reason.starts_with("other-link")),
+        "{reasons:?}"
+    );
+}
+
 #[test]
 fn default_route_over_wifi_skips_no_round() {
     check_no_round_is_skipped(|server| match server {
