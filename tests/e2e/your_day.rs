@@ -132,6 +132,15 @@ fn lock_as_readers(day: &mut Day, file: NodeNumber) {
     readers.into_iter().for_each(|handle| day.done(0, Action::Close { handle }));
 }
 
+/// Copies the beginning of a file into a new one in a folder, by the system.
+fn copy_into(day: &mut Day, file: NodeNumber, folder: NodeNumber) {
+    let from = day.open(0, file, mode(Access::Read, CreateMode::Never));
+    let copied = day.absent(folder);
+    let to = day.open(0, copied, mode(Access::Write, CreateMode::IfAbsent));
+    day.done(0, Action::Copy(Copying { from, to, read_at: 0, write_at: 0, length: 3_000 }));
+    [to, from].into_iter().for_each(|handle| day.done(0, Action::Close { handle }));
+}
+
 fn everything(mut day: Day, files: u32) -> Recording {
     let folders = [NodeNumber(0); 3].map(|root| day.node(root, InitialState::Folder));
     let files: Vec<NodeNumber> = (0..files).map(|number| day.file(folders[number as usize % 3])).collect();
@@ -180,11 +189,7 @@ fn everything(mut day: Day, files: u32) -> Recording {
     let handle = day.open(1, files[3], truncated);
     day.done(1, Action::Write { handle, offset: 0, length: 700 });
     day.done(1, Action::Close { handle });
-    let from = day.open(0, files[0], mode(Access::Read, CreateMode::Never));
-    let copied = day.absent(folders[0]);
-    let to = day.open(0, copied, mode(Access::Write, CreateMode::IfAbsent));
-    day.done(0, Action::Copy(Copying { from, to, read_at: 0, write_at: 0, length: 3_000 }));
-    [to, from].into_iter().for_each(|handle| day.done(0, Action::Close { handle }));
+    copy_into(&mut day, files[0], folders[0]);
     day.done(1, Action::Remove { node: files[8] });
     let (folder, child) = (day.absent(NodeNumber(0)), day.absent(NodeNumber(0)));
     day.done(1, Action::CreateFolder { node: folder });

@@ -5,6 +5,7 @@
 mod browser;
 mod client;
 mod crowd;
+mod glance;
 mod hostile;
 mod interface;
 mod live;
