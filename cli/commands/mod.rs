@@ -46,10 +46,10 @@ pub type RunDemo = fn(u16) -> anyhow::Result<()>;
 /// Runs the command that was given on the command line.
 pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
     let shared = &arguments.global;
-    let Some(command) = arguments.command else { return overview::run(shared) };
-    if uses_home(&command) {
+    if arguments.command.as_ref().is_none_or(uses_home) {
         sudo::check()?;
     }
+    let Some(command) = arguments.command else { return overview::run(shared) };
     match command {
         Command::Init(arguments) => init::run(shared, &arguments),
         Command::Doctor(arguments) => doctor::run(shared, &arguments),

@@ -121,18 +121,22 @@ fn data_line(weekly: &WeeklySummary, history: &History) -> Option<String> {
     let last = history.rounds.iter().rev().find(is_counted)?;
     let data = match &pair.headline {
         Some(counted) if !counted.days.is_empty() => {
-            let rounds = units::count(counted.rounds.complete, "round");
-            format!("{rounds} on {}", units::count(counted.days.len(), "day"))
+            let days = units::count(counted.days.len(), "day");
+            let rounds = units::count(counted.rounds.planned, "round");
+            format!("{days} and {} of {rounds}", counted.rounds.complete)
         }
         Some(early) => units::count(early.so_far.rounds, "complete round"),
-        None => units::count(history.rounds.iter().filter(is_counted).count(), "complete round"),
+        None => {
+            let rounds = units::count(history.rounds.iter().filter(is_counted).count(), "round");
+            format!("{rounds} with runs on both shares")
+        }
     };
     let seconds = platform::wall_clock().seconds_since(last.started_us);
     let last = match (0.0..MAX_AGE.as_secs_f64()).contains(&seconds) {
         true => format!("{} ago", units::estimated_duration(seconds)),
         false => format!("on {}", date_of_day(last.day())),
     };
-    Some(format!("Data:     {data}, the last one {last}"))
+    Some(format!("Data:     {data}; the last round was {last}"))
 }
 
 /// Returns the rounds in which both shares of a pair have runs.

@@ -9,7 +9,7 @@ const SPAWN_FAILURES: [&str; 3] = ["last exit code 78", "spawn failed", "OS_REAS
 /// Advice for such an agent. macOS keeps the signature of a program with its file, and kills one that was written over
 /// in place (Apple, "Updating Mac Software").
 const SPAWN_ADVICE: &str = "launchd cannot start the program or open its log files: check that the program exists, then `longhaul service \
-    install`; a program that was copied over must be removed first";
+    install`; if you replaced the program by copying over it, delete it and copy it again first";
 
 /// Status of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
