@@ -307,7 +307,7 @@ pub fn dates_and_scale(weekly: &WeeklySummary) -> String {
 /// Returns how the rounds of the week ended, as a sentence without its final period.
 pub fn rounds(weekly: &WeeklySummary) -> String {
     // All runs of such a round were made; some of them may have failed.
-    let word = |status: &str| if status == "ok" { "complete".to_owned() } else { status.replace('-', " ") };
+    let word = |status: &str| if status == "ok" { "finished".to_owned() } else { status.replace('-', " ") };
     let ended = weekly.rounds.by_status.iter();
     let ended: Vec<String> = ended.map(|(status, rounds)| format!("{rounds} {}", word(status))).collect();
     let ended = if ended.is_empty() { String::new() } else { format!(" ({})", ended.join(", ")) };
