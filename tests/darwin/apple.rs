@@ -7,7 +7,8 @@ use std::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_ushort};
 
 // What only `unix.rs` calls, which runs on Linux anyway.
 pub use linux_libc::{
-    F_RDLCK, F_SETLK, F_UNLCK, F_WRLCK, SEEK_SET, c_short, c_void, close, flock, getloadavg, off_t, time_t,
+    F_RDLCK, F_SETLK, F_UNLCK, F_WRLCK, SEEK_SET, SIG_IGN, SIGPIPE, SIGSEGV, c_short, c_void, close, flock,
+    getloadavg, off_t, sigaction, time_t,
 };
 
 pub type clockid_t = c_uint;

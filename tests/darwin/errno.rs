@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-pub use linux_libc::{EKEYEXPIRED, ENOKEY, EREMOTEIO};
+pub use linux_libc::{EKEYEXPIRED, EKEYREJECTED, EKEYREVOKED, ENOKEY, EREMOTEIO};
 
 macro_rules! errors {
     ($($name:ident = $number:literal,)*) => {

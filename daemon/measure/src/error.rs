@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::platform;
+use crate::platform::{self, System};
 use longhaul_model::{DamagePattern, Failure, Operation, Outcome};
 
 /// Reason why a run was stopped before it was complete.
@@ -59,6 +59,16 @@ pub enum RunError {
         /// Name of the operation, such as `mkdir`.
         action: &'static str,
         /// Path on the local disk.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// This user may not open the target's folder: no failure of the share.
+    #[error("{operation} {}: {source}", path.display())]
+    AccessDenied {
+        /// Kind of call that was denied.
+        operation: Operation,
+        /// Folder of the target.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
@@ -150,11 +160,12 @@ impl RunError {
     /// Returns the outcome of a run that ends with this error.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Operation { .. } if self.is_unsupported() => Outcome::Unavailable,
+            Self::Operation { .. } if self.is_unsupported() || self.is_key_error() => Outcome::Unavailable,
             Self::Operation { .. } | Self::Damaged { .. } => Outcome::Error,
-            Self::Refused(_) | Self::NotExclusive { .. } | Self::PrivacyBlocked { .. } => {
-                Outcome::Unavailable
-            }
+            Self::AccessDenied { .. }
+            | Self::Refused(_)
+            | Self::NotExclusive { .. }
+            | Self::PrivacyBlocked { .. } => Outcome::Unavailable,
             Self::LocalDisk { .. } => Outcome::Void,
             Self::Stopped(StopReason::Cap) => Outcome::Hung,
             Self::Stopped(StopReason::Supervisor | StopReason::Orphaned) => Outcome::Void,
@@ -176,6 +187,12 @@ impl RunError {
         matches!(self, Self::Operation { source, .. } if source.raw_os_error().is_some_and(platform::is_unsupported))
     }
 
+    /// Returns whether the user has no valid key for the server, as after a Kerberos ticket has expired.
+    pub(crate) fn is_key_error(&self) -> bool {
+        let is_known = |code| platform::KEY_ERRORS.contains(&code);
+        matches!(self, Self::Operation { source, .. } if source.raw_os_error().is_some_and(is_known))
+    }
+
     /// Returns whether another open file holds a lock that was asked for (fcntl(2), `F_SETLK`).
     pub fn is_lock_held_elsewhere(&self) -> bool {
         let is_held = |code| code == libc::EAGAIN || code == libc::EACCES;
@@ -187,16 +204,20 @@ impl RunError {
         match self {
             Self::Damaged { .. } | Self::NotExclusive { .. } => true,
             Self::Operation { source, .. } => source.kind() == io::ErrorKind::NotFound,
-            Self::LocalDisk { .. } | Self::Refused(_) | Self::PrivacyBlocked { .. } | Self::Stopped(_) => {
-                false
-            }
+            Self::LocalDisk { .. }
+            | Self::AccessDenied { .. }
+            | Self::Refused(_)
+            | Self::PrivacyBlocked { .. }
+            | Self::Stopped(_) => false,
         }
     }
 
     /// Returns advice for the user: the next step after this error.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::Operation { source, .. } => error_advice(source.raw_os_error()),
+            Self::Operation { source, .. } | Self::AccessDenied { source, .. } => {
+                error_advice(source.raw_os_error())
+            }
             Self::LocalDisk { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "It is on this computer, not on the target. If it is a recording, choose another one: longhaul record use NAME; the next \
                  run creates other files again"
@@ -223,7 +244,7 @@ impl RunError {
     /// Returns the failure in the form that is stored with the run.
     pub fn failure(&self) -> Failure {
         let (operation, path, error) = match self {
-            Self::Operation { operation, path, source } => {
+            Self::Operation { operation, path, source } | Self::AccessDenied { operation, path, source } => {
                 (Some(*operation), Some(path), platform::error_name(source))
             }
             Self::LocalDisk { path, source, .. } => (None, Some(path), platform::error_name(source)),
@@ -250,6 +271,22 @@ const CONSENT_ADVICE: &str = "On a Mac: in System Settings, Privacy & Security, 
                        Disk Access, or Network Volumes under Files & Folders. If it is already enabled there, switch it \
                        off and on again; under Full Disk Access remove it with -, then add it again with +";
 
+/// Advice for a share that the user has no valid Kerberos ticket for. The ticket belongs to a session: the service may not see the
+/// one of a terminal.
+pub const KERBEROS_ADVICE: &str =
+    "The Kerberos ticket of this user has expired, or the service cannot see it: run `klist`, then `kinit`";
+
+/// Returns advice for EPERM. The NFS client of Linux turns NFS4ERR_WRONGSEC and NFS4ERR_WRONG_CRED into it (fs/nfs/nfs4proc.c,
+/// `nfs4_map_errors`).
+const fn permission_advice(system: System) -> &'static str {
+    match system {
+        System::Linux => {
+            "The server requires another `sec=` option there, or forbids it: check the options of the mount and the folder's owner"
+        }
+        System::MacOs => "Check the folder's owner and, on a Mac, Privacy & Security > Files & Folders",
+    }
+}
+
 /// Returns advice for a system error on a target.
 fn error_advice(error: Option<i32>) -> &'static str {
     match error {
@@ -268,7 +305,8 @@ fn error_advice(error: Option<i32>) -> &'static str {
         Some(libc::EACCES) => {
             "Check the folder's owner; on a Mac, only the user who mounted an SMB share can use it"
         }
-        Some(libc::EPERM) => "Check the folder's owner and, on a Mac, Privacy & Security > Files & Folders",
+        Some(libc::EPERM) => permission_advice(platform::SYSTEM),
+        Some(error) if platform::KEY_ERRORS.contains(&error) => KERBEROS_ADVICE,
         Some(libc::ENOENT) => "Another program removed the file: the next run creates it again",
         Some(libc::ESTALE | libc::EIO | libc::ENOTCONN | libc::ETIMEDOUT) => {
             "The connection to the server broke: check the NAS and the network; the next round tries again"
@@ -292,6 +330,23 @@ mod tests {
             assert!(failed(code).failure().message.contains("cannot be measured here"));
         }
         assert_eq!(failed(libc::EIO).outcome(), Outcome::Error);
+    }
+
+    #[test]
+    fn an_expired_ticket_is_unavailable_with_advice() {
+        let known = if platform::SYSTEM == System::Linux { 4 } else { 0 };
+        assert_eq!(platform::KEY_ERRORS.len(), known, "only Linux has these errors");
+        for code in platform::KEY_ERRORS {
+            assert_eq!(failed(*code).outcome(), Outcome::Unavailable);
+            assert!(failed(*code).failure().message.contains("klist"), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_a_server_on_linux_has_no_advice_for_a_mac() {
+        let advice = permission_advice(System::Linux);
+        assert!(advice.contains("`sec=`") && !advice.contains("Mac"), "{advice}");
+        assert_eq!(failed(libc::EPERM).advice(), permission_advice(platform::SYSTEM));
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub struct FreshnessDay {
     pub epoch: i64,
     /// Kind of the changes.
     pub kind: ChangeKind,
-    /// Day in UTC, in days since 1970-01-01.
+    /// Local day of the round, in days since 1970-01-01.
     pub day: i64,
     /// Number of changes.
     pub changes: u64,

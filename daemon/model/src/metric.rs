@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{CacheState, Run, Unit};
+use super::{CacheState, Phase, Run, Unit};
 
 /// Maximum number of metrics of a workload. The times of a run are stored in an array of this size.
 pub const MAX_METRICS: usize = 4;
@@ -51,18 +51,19 @@ impl WaitMetric {
     /// Returns the time of the metric in a run, in seconds; `None` if any of its figures is missing.
     fn seconds_in(&self, run: &Run) -> Option<f64> {
         let figure = |(phase, name): &(&str, &str)| {
-            let phase =
-                run.phases.iter().find(|known| known.name == *phase && self.matches_cache(known.cache))?;
+            let is_meant = |known: &&Phase| known.name == *phase && self.covers(&known.name, known.cache);
+            let phase = run.phases.iter().find(is_meant)?;
             let figure = phase.figures.iter().find(|known| known.name == *name)?;
             (figure.unit == Unit::Seconds).then_some(figure.value)
         };
         self.figures.iter().map(figure).sum()
     }
 
-    /// Returns whether phases with this cache state belong to the metric. A metric that mixes phases ("scan,
-    /// copy, delete") has no cache state of its own and accepts every phase.
-    fn matches_cache(&self, cache: CacheState) -> bool {
-        self.cache == CacheState::None || self.cache == cache
+    /// Returns true if a phase with this name and cache state belongs to the metric. A metric that mixes phases ("scan, copy,
+    /// delete") has no cache state of its own and accepts any.
+    pub fn covers(&self, phase: &str, cache: CacheState) -> bool {
+        let has_cache = self.cache == CacheState::None || self.cache == cache;
+        has_cache && self.figures.iter().any(|(name, _)| *name == phase)
     }
 }
 

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::names::stored_names;
 use crate::wire::{MAX_COLD_CACHE_SHARE, MIN_BYTES, MIN_CALLS, MIN_WARM_CACHE_SHARE, ServedFrom};
-use crate::{Call, Histogram, Operation, RequestTimes, Timestamp, VerifiedData, WireTraffic};
+use crate::{Call, CounterSource, Histogram, Operation, RequestTimes, Timestamp, VerifiedData, WireTraffic};
 
 /// Cache state of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -187,11 +187,13 @@ impl Phase {
         self.wire.as_ref()?.client_cache_share(self.bytes_read, self.files_opened())
     }
 
-    /// Returns how many bytes of a part of [`Phase::verified`] are known to have come from the server or disk. A byte that
-    /// a cache served counts as one of those that were compared, so this is a lower bound.
+    /// Returns how many bytes of a part of [`Phase::verified`] are known to have come from the server. A byte that a cache served counts
+    /// as one of those that were compared, so this is a lower bound. It is 0 for a local disk: its counter has all that the process
+    /// read from any disk, such as the originals of copies.
     pub fn verified_over_the_wire(&self, part: VerifiedData) -> u64 {
         let verified: u64 = self.verified.iter().map(|part| part.bytes).sum();
-        let Some(share) = self.client_cache_share().filter(|_| verified > 0) else { return 0 };
+        let is_disk = self.wire.as_ref().is_some_and(|wire| wire.source == CounterSource::Disk);
+        let Some(share) = self.client_cache_share().filter(|_| verified > 0 && !is_disk) else { return 0 };
         let cached = (share * self.bytes_read as f64).ceil() as u64;
         let crossed = verified.saturating_sub(cached);
         (u128::from(part.bytes) * u128::from(crossed) / u128::from(verified)) as u64
@@ -221,7 +223,7 @@ stored_names! { CacheState ColdMethod }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CounterScope, CounterSource};
+    use crate::CounterScope;
 
     fn wire(read: Option<u64>, requests: Option<u64>) -> WireTraffic {
         WireTraffic {
@@ -305,5 +307,13 @@ mod tests {
         assert_eq!(crossed(Some(10 << 20)), [0, 0]);
         assert_eq!(crossed(None), [0, 0], "not counted is no evidence");
         assert_eq!(crossed(Some(400 << 20)), [0, 0], "traffic of others hides it");
+    }
+
+    #[test]
+    fn a_local_disk_has_no_wire() {
+        let disk = WireTraffic { source: CounterSource::Disk, ..wire(Some(100 << 20), None) };
+        let part = VerifiedData { age: crate::DataAge::Days, bytes: 60 << 20, files: 1 };
+        let phase = Phase { verified: vec![part], ..phase(100 << 20, Some(disk)) };
+        assert_eq!(phase.verified_over_the_wire(part), 0);
     }
 }

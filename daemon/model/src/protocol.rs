@@ -25,14 +25,18 @@ pub enum Protocol {
     Fuse(Option<String>),
     /// Local file system, with the system's own name (`ext4`, `apfs`, `tmpfs`).
     Local(String),
-    /// Neither a known network protocol nor a known local file system, with the system's own name.
+    /// Any other file system, with the system's own name (`ceph`, `9p`, `proc`).
     Other(String),
 }
+
+/// Types of file systems on other machines, or on the host of a virtual machine, that have no variant of [`Protocol`].
+const OTHER_NETWORK_TYPES: [&str; 8] =
+    ["9p", "afs", "ceph", "gpfs", "lustre", "orangefs", "vboxsf", "virtiofs"];
 
 /// Family of protocols, without versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtocolFamily {
-    /// Network protocols: data crosses a network.
+    /// Network protocols: data crosses a network, or comes from the host of a virtual machine.
     Network,
     /// User-space file systems: data may or may not cross a network.
     Fuse,
@@ -59,8 +63,19 @@ impl Protocol {
             Self::Afp | Self::Nfs(_) | Self::Smb(_) | Self::Webdav | Self::Sftp => ProtocolFamily::Network,
             Self::Fuse(_) => ProtocolFamily::Fuse,
             Self::Local(_) => ProtocolFamily::Local,
+            Self::Other(name) if OTHER_NETWORK_TYPES.contains(&name.as_str()) => ProtocolFamily::Network,
             Self::Other(_) => ProtocolFamily::Other,
         }
+    }
+
+    /// Returns whether it is the place of an automount: the next access mounts another file system there (Linux fs/autofs, autofs(5)).
+    pub fn is_automount(&self) -> bool {
+        matches!(self, Self::Other(name) if name == "autofs")
+    }
+
+    /// Returns whether an access to the file system may wait for another machine.
+    pub fn may_block(&self) -> bool {
+        self.family().is_remote() || self.is_automount()
     }
 }
 
@@ -205,6 +220,17 @@ mod tests {
         assert_eq!(owner("/m/nasty").as_deref(), Some("tmpfs"));
         assert_eq!(owner("/home").as_deref(), Some("ext4"));
         assert_eq!(owner("relative"), None);
+    }
+
+    #[test]
+    fn shares_of_hosts_and_clusters_are_on_a_network() {
+        for name in OTHER_NETWORK_TYPES {
+            let protocol = Protocol::Other(name.to_owned());
+            assert!(protocol.family() == ProtocolFamily::Network && protocol.may_block(), "{name}");
+        }
+        let [automount, kernel] = ["autofs", "proc"].map(|name| Protocol::Other(name.to_owned()));
+        assert!(automount.is_automount() && automount.may_block() && !kernel.may_block());
+        assert_eq!([automount.family(), kernel.family()], [ProtocolFamily::Other; 2]);
     }
 
     #[test]

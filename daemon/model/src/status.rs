@@ -159,7 +159,7 @@ pub struct TargetStatus {
     pub protocol: Option<String>,
     /// Current state of the target.
     pub state: TargetState,
-    /// Number of runs in the target's last round, and number of those that were ok. `None`: there was no run yet.
+    /// Number of runs in the target's last round, without void ones, and number of those that were ok. `None`: there was no run yet.
     pub last_runs: Option<(u32, u32)>,
     /// Tasks that failed in the target's last round although another one was ok.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Points in time, and units of time. A day here has 24 hours, whatever the time zone.
 
-use std::ops::{Add, Sub};
+use std::ops::{Add, RangeInclusive, Sub};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -79,8 +79,17 @@ fn microseconds(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
 }
 
+/// Returns the delay after a number of failures in a row: the shortest one, doubled with each further failure up to the longest
+/// one, then multiplied by a factor between 0.5 and 1. `jitter`, from 0 to 1, keeps many computers apart.
+pub fn backoff(delays: RangeInclusive<Duration>, failures: u32, jitter: f64) -> Duration {
+    let doubled = delays.start().saturating_mul(2u32.saturating_pow(failures.saturating_sub(1)));
+    doubled.min(*delays.end()).mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0))
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -111,5 +120,22 @@ mod tests {
     fn a_time_is_stored_as_a_number() {
         assert_eq!(serde_json::to_string(&Timestamp::from_us(7)).unwrap(), "7");
         assert_eq!(serde_json::from_str::<Timestamp>("-7").unwrap(), Timestamp::from_us(-7));
+    }
+
+    #[test]
+    fn delay_doubles_with_each_failure_up_to_the_longest() {
+        let delay = |failures, jitter| backoff(2 * SECOND..=600 * SECOND, failures, jitter).as_secs_f64();
+        let full = [1, 2, 3, 4, 11, u32::MAX].map(|failures| delay(failures, 1.0));
+        assert_eq!(full, [2.0, 4.0, 8.0, 16.0, 600.0, 600.0]);
+        assert_eq!(delay(3, 0.0), 4.0, "a jitter of 0 halves the delay");
+    }
+
+    proptest! {
+        #[test]
+        fn delays_are_within_limits_and_never_shrink(failures: u32, jitter in -1.0f64..2.0) {
+            let delay = |failures| backoff(2 * SECOND..=600 * SECOND, failures, jitter);
+            prop_assert!(delay(failures) >= SECOND && delay(failures) <= 600 * SECOND);
+            prop_assert!(delay(failures.saturating_add(1)) >= delay(failures));
+        }
     }
 }

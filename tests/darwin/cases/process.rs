@@ -3,7 +3,7 @@
 use longhaul_darwin::kernel::{Call, reset, with};
 use longhaul_darwin::platform::macos::{
     self, continuous_ns, forbid_remote_hang, io_policy, monotonic_ns, peak_memory_bytes, power,
-    prepare_worker, set_io_policy, system_version,
+    set_io_policy, system_version,
 };
 use longhaul_darwin::platform::macos_counters::server_address;
 use longhaul_darwin::platform::macos_host::{self, is_hot};
@@ -11,7 +11,8 @@ use longhaul_darwin::platform::macos_probe::thread_cpu_ns;
 use longhaul_darwin::platform::macos_processor::processor_times;
 use longhaul_darwin::platform::types::IoPolicy;
 use longhaul_darwin::{
-    CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_UPTIME_RAW, EINVAL, EPERM,
+    CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_UPTIME_RAW, EAGAIN, EINVAL,
+    EPERM,
 };
 use longhaul_model::{Mount, NegotiatedOptions, Protocol};
 
@@ -59,13 +60,22 @@ fn peak_memory_is_in_bytes_or_unknown() {
 }
 
 #[test]
+fn host_id_is_that_of_the_hardware_or_unknown() {
+    reset();
+    assert_eq!(macos_host::host_id(), None, "zeros are no id");
+    with(|kernel| kernel.host_id = std::array::from_fn(|place| place as u8));
+    assert_eq!(macos_host::host_id().as_deref(), Some("000102030405060708090a0b0c0d0e0f"));
+    with(|kernel| kernel.fail(Call::Gethostuuid, EAGAIN, ..));
+    assert_eq!(macos_host::host_id(), None);
+}
+
+#[test]
 fn remote_hangs_are_forbidden_for_this_process() {
     reset();
     forbid_remote_hang().unwrap();
     assert!(with(|kernel| kernel.fails_remote_hangs));
     reset();
     with(|kernel| kernel.fail(Call::Sysctlbyname, EPERM, ..));
-    prepare_worker();
     assert_eq!(forbid_remote_hang().unwrap_err().raw_os_error(), Some(EPERM));
 }
 

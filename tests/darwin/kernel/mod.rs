@@ -33,6 +33,8 @@ pub struct Kernel {
     pub notifications: BTreeMap<CString, u64>,
     /// Tokens that are registered, with the names.
     pub tokens: BTreeMap<c_int, CString>,
+    /// Id of the hardware.
+    pub host_id: [u8; 16],
     /// I/O policy of the process.
     pub disk_policy: c_int,
     /// Peak memory of the process in bytes.

@@ -47,6 +47,22 @@ pub unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     })
 }
 
+/// Returns the id of the hardware (xnu bsd/kern/sys_generic.c:2191).
+///
+/// # Safety
+///
+/// 16 bytes can be written at `id`, and `timeout` points to a time.
+pub unsafe fn gethostuuid(id: *mut u8, timeout: *const timespec) -> c_int {
+    answer(Call::Gethostuuid, |kernel| {
+        if timeout.is_null() {
+            return Err(EFAULT);
+        }
+        // SAFETY: the caller promises the room.
+        unsafe { copy_out(&kernel.host_id, id, 16) };
+        Ok(0)
+    })
+}
+
 /// Returns the use of this process.
 ///
 /// # Safety

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use longhaul_demo::machine::{MachineSpec, fill_machine};
-use longhaul_export::fleet::{FleetTable, Place, inspect};
+use longhaul_export::fleet::{FileLocation, FleetTable, inspect};
 use longhaul_export::{Format, Output, Window, read_bytes};
 use longhaul_model::Timestamp;
 use longhaul_store::Reader;
@@ -36,7 +36,10 @@ libfuzzer_sys::fuzz_target!(|changes: Vec<(u16, u8)>| {
     if let Ok(imported) = read_bytes(&bytes, Path::new("archive")) {
         let _ = imported.skipped.iter().map(ToString::to_string).collect::<Vec<_>>();
     }
-    let place =
-        Place { table: FleetTable::Runs, source: "0123456789abcdef", now: Timestamp::from_us(1 << 50) };
+    let place = FileLocation {
+        table: FleetTable::Runs,
+        source: "0123456789abcdef",
+        now: Timestamp::from_us(1 << 50),
+    };
     let _ = inspect(&bytes, &place);
 });

@@ -7,7 +7,8 @@ use longhaul_model::{Mount, Protocol, RequestCounts, RequestKind, RequestTotals}
 /// Contents of the `Stats` file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CifsStatistics {
-    /// Number of session reconnects since the module was loaded, for all servers together.
+    /// Number of session reconnects since the module was loaded; `None` if the shares have several servers, because the kernel
+    /// counts those of all servers together.
     pub reconnects: Option<u64>,
     /// Shares in the order of the file. A share that is mounted over two connections appears twice.
     pub shares: Vec<CifsShare>,
@@ -53,7 +54,15 @@ pub fn cifs_stats(text: &str) -> Option<CifsStatistics> {
             statistics.reconnects = count.trim().parse().ok();
         }
     }
+    statistics.reconnects = statistics.reconnects.filter(|_| have_one_server(&statistics.shares));
     Some(statistics)
+}
+
+/// Returns whether all shares have the same server in their names.
+fn have_one_server(shares: &[CifsShare]) -> bool {
+    let server =
+        |share: &CifsShare| share.name.trim_start_matches('\\').split('\\').next().map(str::to_lowercase);
+    shares.windows(2).all(|pair| server(&pair[0]) == server(&pair[1]))
 }
 
 /// Times of the commands of one connection, which stand above its shares. The kernel counts them in ticks from the
@@ -196,7 +205,9 @@ pub fn cifs_connections(text: &str) -> Vec<CifsConnection> {
     let (mut dialect, mut capabilities) = (None, None);
     let mut connections = vec![];
     for line in text.lines() {
-        if let Some((_, rest)) = line.split_once("Dialect 0x") {
+        // The further channels of a session stand below its capabilities, indented, each with a dialect of its own.
+        let is_of_channel = line.starts_with('\t');
+        if let Some((_, rest)) = line.split_once("Dialect 0x").filter(|_| !is_of_channel) {
             dialect = rest.split_whitespace().next().and_then(dialect_of_number);
             capabilities = None;
         }
@@ -290,6 +301,16 @@ mod tests {
     }
 
     #[test]
+    fn reconnects_of_several_servers_are_unknown() {
+        let reconnects = |shares: &str| {
+            let text = format!("Resources in use\n2 session 1 share reconnects\n\n{shares}");
+            cifs_stats(&text).and_then(|found| found.reconnects)
+        };
+        assert_eq!(reconnects("1) \\\\a\\x\nSMBs: 1\n\n2) \\\\A\\y\nSMBs: 1\n"), Some(2));
+        assert_eq!(reconnects("1) \\\\a\\x\nSMBs: 1\n\n2) \\\\b\\x\nSMBs: 1\n"), None);
+    }
+
+    #[test]
     fn times_of_commands_belong_to_the_shares_below_them() {
         let found = cifs_stats(include_str!("../../tests/fixtures/cifs-stats-linux6.1.txt")).unwrap();
         let totals = found.shares[0].request_totals;
@@ -322,6 +343,16 @@ mod tests {
         let linux_5_1 = "Servers:\nNumber of credits: 510 Dialect 0x302\n1) Name: x Uses: 1\n\tShares:\n\
             \t0) IPC: \\\\s\\IPC$ Mounts: 1 DevInfo: 0x0\n\t1) \\\\s\\share Mounts: 1 DevInfo: 0x20\n";
         assert_eq!(dialects(linux_5_1), [Some("3.0.2")]);
+    }
+
+    #[test]
+    fn further_channels_keep_the_capabilities_of_their_session() {
+        let found = cifs_connections(
+            "1) ConnectionId: 0x1\nNumber of credits: 9,1,1 Dialect 0x311\n\t1) Address: s Capability: 0x300067\n\n\
+            \tExtra Channels: 1 \n\n\t\tChannel: 2 ConnectionId: 0x2\n\t\tNumber of credits: 9,1,1 Dialect 0x311\n\
+            \tShares: \n\t1) \\\\s\\a Mounts: 1",
+        );
+        assert_eq!((found[0].dialect, found[0].directory_leases), (Some("3.1.1"), Some(true)));
     }
 
     #[test]

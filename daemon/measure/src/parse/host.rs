@@ -23,6 +23,14 @@ pub fn is_hot(degrees: i64, trips: &[(String, i64)]) -> bool {
     trips.iter().any(|(kind, at)| slows(kind) && *at > 0 && degrees >= *at)
 }
 
+/// Returns the id of an installed system, as in `/etc/machine-id`, or of the hardware: 32 hexadecimal digits. `None` if there is
+/// none: a system that was not set up yet has an empty file or the word `uninitialized` (machine-id(5)).
+pub fn machine_id(text: &str) -> Option<String> {
+    let id = text.trim();
+    let is_id = id.len() == 32 && id.chars().all(|c| c.is_ascii_hexdigit()) && id.chars().any(|c| c != '0');
+    is_id.then(|| id.to_ascii_lowercase())
+}
+
 /// Returns the battery charge in the output of `pmset -g batt`, in percent (PowerManagement pmset/pmset.m).
 pub fn pmset_percent(output: &str) -> Option<f64> {
     let line = output.lines().find(|line| line.trim_start().starts_with("-InternalBattery"))?;
@@ -63,6 +71,15 @@ mod tests {
         assert_eq!(link_kind("office", Some(65534), Some(false)), LinkKind::Tunnel);
         let trips = [("active".to_owned(), 40_000), ("passive\n".to_owned(), 90_000), ("hot".to_owned(), 0)];
         assert!(!is_hot(60_000, &trips) && is_hot(90_000, &trips));
+    }
+
+    #[test]
+    fn machine_without_an_id_has_none() {
+        let id = "3D1219C7c4c5404aaa1f6d2a48adfda4";
+        assert_eq!(machine_id(&format!("{id}\n")), Some(id.to_lowercase()));
+        for none in ["", "\n", "uninitialized\n", &"0".repeat(32), &id[1..], &format!("{id}0"), "ä"] {
+            assert_eq!(machine_id(none), None, "{none}");
+        }
     }
 
     #[test]

@@ -39,7 +39,9 @@ pub use entry::{Attributes, Entry, EntryKind};
 pub use facts::{colon_separated, settings, tmutil_destinations};
 pub use first_line::first_line;
 pub use gvfs::protocol_at;
-pub use host::{is_hot, link_kind, pmset_dark_wake, pmset_low_power, pmset_percent, tmutil_running};
+pub use host::{
+    is_hot, link_kind, machine_id, pmset_dark_wake, pmset_low_power, pmset_percent, tmutil_running,
+};
 pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use link::{HardwarePort, InterfaceInfo, hardware_ports, ifconfig, route_interface};
 pub use mount_source::{percent_decode, server_name, server_of_source, share_option};
@@ -51,9 +53,10 @@ pub use options::with_negotiated_version;
 pub use pcblist::pcblist;
 pub use pmset::pmset;
 pub use proc::{
-    PowerSupply, handles_answers, power_supplies, process_disk_bytes, scheduler_times, status_peak_bytes,
+    BatteryCharge, PowerSupply, batteries_percent, handles_answers, power_supplies, process_disk_bytes,
+    scheduler_times, status_peak_bytes,
 };
-pub use routes::{default_route, ipv6_route_to, route_to};
+pub use routes::{default_route, route_interface_index, route_request};
 pub use smbutil::smbutil;
 pub use sockets::{Connection, SocketDump, socket_request, sockets};
 pub use statfs::{is_guest_share, is_time_machine_mount, statfs};

@@ -15,6 +15,9 @@ const LOCAL_FILE_SYSTEMS: &[&str] = &[
     "reiserfs", "squashfs", "tmpfs", "ubifs", "udf", "ufs", "vfat", "xfs", "zfs",
 ];
 
+/// File systems of the host of a virtual machine. As the root they are its disk (Kata Containers, gVisor).
+const HOST_FILE_SYSTEMS: &[&str] = &["9p", "virtiofs"];
+
 /// Returns the mounts in the table, in its order. A line that is not a mount is left out.
 pub fn mountinfo(table: &[u8]) -> Vec<Mount> {
     table.split(|byte| *byte == b'\n').filter_map(mount).collect()
@@ -23,17 +26,7 @@ pub fn mountinfo(table: &[u8]) -> Vec<Mount> {
 /// Returns the indexes of the mounts whose free space can be queried without blocking: local file systems
 /// that are neither below nor covered by a mount that may block.
 pub fn safe_to_statfs(mounts: &[Mount]) -> Vec<usize> {
-    let may_block = |mount: &&Mount| match &mount.protocol {
-        Protocol::Local(_) => false,
-        Protocol::Other(name) => name == "autofs",
-        Protocol::Afp
-        | Protocol::Nfs(_)
-        | Protocol::Smb(_)
-        | Protocol::Webdav
-        | Protocol::Sftp
-        | Protocol::Fuse(_) => true,
-    };
-    let blockers: Vec<&Mount> = mounts.iter().filter(may_block).collect();
+    let blockers: Vec<&Mount> = mounts.iter().filter(|mount| mount.protocol.may_block()).collect();
     let is_free = |mount: &Mount| !blockers.iter().any(|blocker| mount.point.starts_with(&blocker.point));
     let local = |(_, mount): &(usize, &Mount)| matches!(mount.protocol, Protocol::Local(_)) && is_free(mount);
     mounts.iter().enumerate().filter(local).map(|(index, _)| index).collect()
@@ -51,7 +44,10 @@ fn mount(line: &[u8]) -> Option<Mount> {
     let source = text(fields.next().unwrap_or_default());
     let options = format!("{own_options},{}", text(fields.next().unwrap_or_default()));
     let negotiated = significant_options(options.split(','));
-    let protocol = with_negotiated_version(protocol(&kind, &source), &negotiated);
+    let protocol = match kind.as_str() {
+        _ if point == b"/" && HOST_FILE_SYSTEMS.contains(&kind.as_str()) => Protocol::Local(kind),
+        _ => with_negotiated_version(protocol(&kind, &source), &negotiated),
+    };
     // Only the sources of network and FUSE mounts can contain credentials.
     let source = if matches!(protocol, Protocol::Local(_)) { source } else { without_credentials(&source) };
     let point = OsString::from_vec(unescaped(point));
@@ -130,6 +126,13 @@ mod tests {
             .into_iter()
             .find(|mount| mount.point == Path::new(point))
             .expect("the fixture has it")
+    }
+
+    #[test]
+    fn root_of_a_virtual_machine_is_its_disk() {
+        let table = b"1 1 0:3 / / rw - virtiofs rootfs rw\n2 1 0:4 / /mnt/c rw - 9p drvfs rw\n";
+        assert_eq!(at(table, "/").protocol, Protocol::Local("virtiofs".to_owned()));
+        assert!(at(table, "/mnt/c").protocol.may_block());
     }
 
     #[test]
@@ -226,6 +229,8 @@ mod tests {
             line("/auto", "autofs"),
             line("/auto/x", "ext4"),
             line("/home", "xfs"),
+            line("/mnt/c", "9p"),
+            line("/mnt/c/inner", "ext4"),
         ];
         assert_eq!(safe_to_statfs(&mountinfo(table.concat().as_bytes())), [0, 7]);
     }

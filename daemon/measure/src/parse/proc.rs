@@ -51,6 +51,44 @@ pub fn power_supplies(supplies: &[PowerSupply]) -> Option<Power> {
     supplies.iter().any(is_on_battery).then_some(Power::Battery)
 }
 
+/// Charge of a battery, from the files of its entry of `/sys/class/power_supply`. `None`: there is no such file, or the battery
+/// was taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct BatteryCharge {
+    /// File `energy_now`, in microwatt hours.
+    pub energy_now: Option<f64>,
+    /// File `energy_full`, in microwatt hours.
+    pub energy_full: Option<f64>,
+    /// File `charge_now`, in microampere hours.
+    pub charge_now: Option<f64>,
+    /// File `charge_full`, in microampere hours.
+    pub charge_full: Option<f64>,
+    /// File `capacity`, in percent.
+    pub capacity: Option<f64>,
+}
+
+/// Value of a battery; `None` if it is unknown.
+type BatteryValue = fn(&BatteryCharge) -> Option<f64>;
+
+/// Returns the charge of all batteries together, in percent. The share of several is that of their energy or charge, else the
+/// mean of their shares.
+pub fn batteries_percent(batteries: &[BatteryCharge]) -> Option<f64> {
+    let known = || batteries.iter().filter(|battery| **battery != BatteryCharge::default());
+    let capacities: Vec<f64> = known().filter_map(|battery| battery.capacity).collect();
+    let mean = || (!capacities.is_empty()).then(|| capacities.iter().sum::<f64>() / capacities.len() as f64);
+    let share = |now: BatteryValue, full: BatteryValue| {
+        let total = |value: BatteryValue| known().map(value).sum::<Option<f64>>();
+        let (now, full) = (total(now)?, total(full)?);
+        (full > 0.0).then(|| (100.0 * now / full).min(100.0))
+    };
+    let of_totals = || {
+        share(|battery| battery.energy_now, |battery| battery.energy_full)
+            .or_else(|| share(|battery| battery.charge_now, |battery| battery.charge_full))
+    };
+    // The share of a single battery is the one that desktops show.
+    if known().count() == 1 { mean().or_else(of_totals) } else { of_totals().or_else(mean) }
+}
+
 /// Returns the bytes that a process caused to be read from disks and to be written to them, from
 /// `/proc/PID/io` (proc_pid_io(5)). Reads that the page cache served are not in `read_bytes`. All threads of
 /// the process are counted.
@@ -117,6 +155,33 @@ mod tests {
         assert_eq!(power_supplies(&[battery, supply("USB", "2")]), Some(Power::Mains), "adjustable voltage");
         assert_eq!(power_supplies(&[supply("UPS", "0")]), Some(Power::Battery));
         assert_eq!(power_supplies(&[]), None);
+    }
+
+    #[test]
+    fn batteries_are_as_full_as_all_of_them_together() {
+        let energy = |now: f64, full: f64| BatteryCharge {
+            energy_now: Some(now),
+            energy_full: Some(full),
+            capacity: Some((100.0 * now / full).floor()),
+            ..BatteryCharge::default()
+        };
+        let charge = |now: f64| BatteryCharge {
+            charge_now: Some(now),
+            charge_full: Some(100.0),
+            ..BatteryCharge::default()
+        };
+        assert_eq!(batteries_percent(&[energy(95.0, 100.0), energy(5.0, 100.0)]), Some(50.0));
+        assert_eq!(batteries_percent(&[energy(60.0, 60.0), energy(0.0, 20.0)]), Some(75.0), "unequal sizes");
+        assert_eq!(batteries_percent(&[charge(30.0), charge(10.0)]), Some(20.0));
+        let with_empty_bay = [energy(1.0, 3.0), BatteryCharge::default()];
+        assert_eq!(batteries_percent(&with_empty_bay), Some(33.0));
+    }
+
+    #[test]
+    fn batteries_that_tell_only_their_share_are_averaged() {
+        let capacity = |percent| BatteryCharge { capacity: Some(percent), ..BatteryCharge::default() };
+        assert_eq!(batteries_percent(&[capacity(95.0), capacity(5.0)]), Some(50.0));
+        assert_eq!((batteries_percent(&[]), batteries_percent(&[BatteryCharge::default()])), (None, None));
     }
 
     #[test]

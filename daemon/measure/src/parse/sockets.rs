@@ -42,7 +42,8 @@ pub struct SocketDump {
     pub error: Option<i32>,
 }
 
-const HEADER: usize = 16;
+/// Length of the header of a netlink message (`struct nlmsghdr`, netlink(7)).
+pub(super) const HEADER: usize = 16;
 const MESSAGE: usize = 72;
 const DONE: u16 = 3;
 const ERROR: u16 = 2;
@@ -143,7 +144,7 @@ fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
 
 /// Returns the attribute of this type. Attributes have the form `{u16 length, u16 type}` and are aligned to
 /// four bytes (rtnetlink(7)).
-fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+pub(super) fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let (length, kind) = (usize::from(u16_at(attributes, 0)?), u16_at(attributes, 2)?);
         let content = attributes.get(4..length)?;

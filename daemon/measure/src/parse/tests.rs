@@ -1,5 +1,3 @@
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use proptest::prelude::*;
 
 use super::*;
@@ -19,7 +17,7 @@ const FORMATS: &[&[&str]] = &[
     &["Hardware Port: ", "Device: ", "en0: flags=", "\tmedia: ", " interface: "],
     &["en0: flags=8863<UP> mtu ", "\tmedia: "],
     &["wlan0: ", "wlan0: 0000 54. ", "  eth0:"],
-    &["Iface\n", "eth0 0 0 1 0 0 ", "fd000000000000000000000000000000 ", "0 0 0 0 0 0 0 0 1 "],
+    &["Iface\n", "eth0 0 0 1 0 0 "],
     &["36 35 0:51 / /m rw - cifs //a:b@c/d rw,", "37 36 0:52 / /\\134 ", "38 36 0:53 / / rw - nfs4 "],
     &[
         "device a:/b mounted on /c with fstype nfs statvers=1.1\n\tper-op statistics\n",
@@ -50,10 +48,9 @@ fn parse_all(input: &[u8], number: u128) {
     let text = &*String::from_utf8_lossy(input);
     let _ = (cifs_stats(text), cifs_connections(text), diskutil_spins(text), pmset(text));
     let _ = (pmset_percent(text), pmset_low_power(text), pmset_dark_wake(text), tmutil_running(text));
-    let _ = (pmset_thermal_state(text), net_dev(text), wireless_dbm(text, "wlan0"));
+    let _ = (pmset_thermal_state(text), net_dev(text), wireless_dbm(text, "wlan0"), machine_id(text));
     let _ = (route_interface(text), ifconfig(text), hardware_ports(text));
-    let _ = (default_route(text), route_to(text, Ipv4Addr::from(number as u32)));
-    let _ = (ipv6_route_to(text, Ipv6Addr::from(number)), percent_decode(text));
+    let _ = (default_route(text), route_interface_index(input), percent_decode(text));
     let _ = server_of_source(&mount_source::without_credentials(text));
 }
 

@@ -25,56 +25,39 @@ pub struct Tools {
     timeout: Duration,
 }
 
-/// Reason why a tool gave no usable answer.
+/// Error of a tool that gave no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ToolError {
-    /// The tool cannot be started.
-    #[error("{tool} cannot be started: {why}")]
-    NotStarted {
-        /// Tool with its first argument, such as `nfsstat -m`.
-        tool: String,
-        /// Error of the operating system.
-        why: String,
-    },
-    /// The tool did not finish in time and was killed.
-    #[error("{tool} gave no answer within {} ms", limit.as_millis())]
-    TimedOut {
-        /// Tool with its first argument, such as `nfsstat -m`.
-        tool: String,
-        /// Timeout that was exceeded.
-        limit: Duration,
-    },
-    /// An earlier run of the same command timed out, and its process still exists. The command is not started
-    /// a second time.
-    #[error("{tool} is still running from an earlier call")]
-    StillRunning {
-        /// Tool with its first argument, such as `nfsstat -m`.
-        tool: String,
-    },
-    /// The system denies this program the information.
-    #[error("{tool} is not permitted: {first_line}")]
-    PermissionDenied {
-        /// Tool with its first argument, such as `nfsstat -m`.
-        tool: String,
-        /// First line of the output.
-        first_line: String,
-    },
-    /// No parser recognizes the output.
-    #[error("{tool} printed something unrecognized: {first_line}")]
-    UnrecognizedOutput {
-        /// Tool with its first argument, such as `nfsstat -m`.
-        tool: String,
-        /// First line of the output.
-        first_line: String,
-    },
-    /// The output does not list the requested mount.
-    #[error("{tool} does not list {}", what.display())]
-    NotListed {
-        /// Tool with its first argument, such as `nfsstat -m`.
-        tool: String,
-        /// Mount point that was requested.
-        what: PathBuf,
-    },
+#[error("{tool} {cause}")]
+pub struct ToolError {
+    /// Tool with its first argument, such as `nfsstat -m`.
+    tool: String,
+    cause: ToolErrorCause,
+}
+
+/// Cause of a [`ToolError`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolErrorCause {
+    /// The tool has no output, within this limit.
+    #[error("{}", failure_text(failure, limit))]
+    Failed { failure: ToolFailure, limit: Duration },
+    /// The system denies this program the information, with the first line of the output.
+    #[error("is not permitted: {0}")]
+    PermissionDenied(String),
+    /// No parser recognizes the output, which begins with this line.
+    #[error("printed something unrecognized: {0}")]
+    UnrecognizedOutput(String),
+    /// The output does not list this mount point.
+    #[error("does not list {}", .0.display())]
+    NotListed(PathBuf),
+}
+
+fn failure_text(failure: &ToolFailure, limit: &Duration) -> String {
+    match failure {
+        ToolFailure::NotStarted(kind) => format!("cannot be started: {kind}"),
+        ToolFailure::TimedOut => format!("gave no answer within {} ms", limit.as_millis()),
+        ToolFailure::StillRunning => "is still running from an earlier call".to_owned(),
+        ToolFailure::OutputTooLong => "printed more than 1 MiB".to_owned(),
+    }
 }
 
 impl Tools {
@@ -90,18 +73,26 @@ impl Tools {
         parsed: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<T, ToolError> {
         let tool = tool_name(command);
-        let answer = self.run(command).map_err(|why| tool_error(&tool, why, self.timeout))?;
-        if let Some(known) = parsed(&answer.stdout) {
-            unrecognized_output::record(&tool, None);
-            return Ok(known);
-        }
-        let first_line = first_line(&answer);
+        let first_line = match self.run(command) {
+            Ok(answer) => match parsed(&answer.stdout) {
+                Some(known) => {
+                    unrecognized_output::record(&tool, None);
+                    return Ok(known);
+                }
+                None => first_line(&answer),
+            },
+            Err(ToolFailure::OutputTooLong) => "more than 1 MiB".to_owned(),
+            Err(failure) => {
+                let cause = ToolErrorCause::Failed { failure, limit: self.timeout };
+                return Err(ToolError { tool, cause });
+            }
+        };
         if first_line.contains("requires Full Disk Access") || first_line.contains("Operation not permitted")
         {
-            return Err(ToolError::PermissionDenied { tool, first_line });
+            return Err(ToolError { tool, cause: ToolErrorCause::PermissionDenied(first_line) });
         }
         unrecognized_output::record(&tool, Some(&first_line));
-        Err(ToolError::UnrecognizedOutput { tool, first_line })
+        Err(ToolError { tool, cause: ToolErrorCause::UnrecognizedOutput(first_line) })
     }
 
     /// Runs a command like `run_parsed`, and parses its output as text.
@@ -126,20 +117,6 @@ impl Tools {
 fn tool_name(command: &[&str]) -> String {
     let program = command.first().and_then(|program| program.rsplit('/').next());
     program.into_iter().chain(command.get(1).copied()).collect::<Vec<_>>().join(" ")
-}
-
-fn tool_error(tool: &str, why: ToolFailure, limit: Duration) -> ToolError {
-    let tool = tool.to_owned();
-    match why {
-        ToolFailure::NotStarted(kind) => ToolError::NotStarted { tool, why: kind.to_string() },
-        ToolFailure::TimedOut => ToolError::TimedOut { tool, limit },
-        ToolFailure::StillRunning => ToolError::StillRunning { tool },
-        ToolFailure::OutputTooLong => {
-            let first_line = "more than 1 MiB".to_owned();
-            unrecognized_output::record(&tool, Some(&first_line));
-            ToolError::UnrecognizedOutput { tool, first_line }
-        }
-    }
 }
 
 /// Returns the first line of the output, or else of the error output, for use in messages.
@@ -182,14 +159,21 @@ pub fn smb_session_with(tools: &Tools, point: &Path) -> Result<SmbSession, ToolE
 }
 
 /// Returns an NFS mount with its parameters, its server and its state. No mount is accessed.
+///
+/// JSON output is keyed by the source, so that of two mounts of one export, such as one of NFS 3 and one of NFS 4, it has
+/// only one (NFS nfsstat/printer.c:313). The text output has both.
 pub fn nfs_mount_with(tools: &Tools, point: &Path) -> Result<NfsMount, ToolError> {
     let command = ["/usr/bin/nfsstat", "-m", "-f", "JSON"];
-    let mounts = tools.run_parsed(&command, parse::nfsstat)?;
+    let mut mounts = tools.run_parsed(&command, parse::nfsstat)?;
+    // Without any mount the text is empty, which would count as unrecognized.
+    if !mounts.is_empty() && mounts.iter().all(|mount| mount.point != point) {
+        mounts = tools.run_parsed(&command[..2], parse::nfsstat)?;
+    }
     mounts.into_iter().find(|mount| mount.point == point).ok_or_else(|| not_listed(&command, point))
 }
 
 fn not_listed(command: &[&str], what: &Path) -> ToolError {
-    ToolError::NotListed { tool: tool_name(command), what: what.to_owned() }
+    ToolError { tool: tool_name(command), cause: ToolErrorCause::NotListed(what.to_owned()) }
 }
 
 const BATTERY: [&str; 3] = ["/usr/bin/pmset", "-g", "batt"];
@@ -240,10 +224,12 @@ pub fn destination_facts_with(tools: &Tools) -> BTreeMap<String, String> {
     let key = |index: usize| format!("time-machine-destination {}", index + 1);
     match destinations_with(tools) {
         Ok(found) => found.into_iter().enumerate().map(|(index, found)| (key(index), found)).collect(),
-        Err(
-            ToolError::PermissionDenied { first_line, .. } | ToolError::UnrecognizedOutput { first_line, .. },
-        ) => [("time-machine-destination".to_owned(), format!("not known: {first_line}"))].into(),
-        Err(_) => BTreeMap::new(),
+        Err(ToolError { cause, .. }) => match cause {
+            ToolErrorCause::PermissionDenied(first_line) | ToolErrorCause::UnrecognizedOutput(first_line) => {
+                [("time-machine-destination".to_owned(), format!("not known: {first_line}"))].into()
+            }
+            ToolErrorCause::Failed { .. } | ToolErrorCause::NotListed(_) => BTreeMap::new(),
+        },
     }
 }
 
@@ -258,7 +244,9 @@ pub fn link_with(tools: &Tools, to: Option<IpAddr>) -> Result<Option<NetworkLink
     match route {
         Ok(name) => Ok(Some(interface_with(tools, name))),
         // The tool reports a missing route as an error, but it is a valid answer.
-        Err(ToolError::UnrecognizedOutput { tool, first_line }) if first_line.ends_with("not in table") => {
+        Err(ToolError { tool, cause: ToolErrorCause::UnrecognizedOutput(first_line) })
+            if first_line.ends_with("not in table") =>
+        {
             unrecognized_output::record(&tool, None);
             Ok(None)
         }

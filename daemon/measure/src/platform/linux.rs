@@ -216,9 +216,6 @@ pub(super) fn power_supply(folder: &Path) -> PowerSupply {
     PowerSupply { kind: text("type"), scope: text("scope"), online: text("online") }
 }
 
-/// Does nothing: Linux has no setting that keeps a process from hanging in a dead mount.
-pub fn prepare_worker() {}
-
 /// Returns the error `Unsupported`: Linux has no setting that keeps a process from hanging in a dead mount.
 pub fn forbid_remote_hang() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

@@ -125,7 +125,7 @@ fn connections_to(ports: &BTreeSet<u16>) -> Result<Vec<Connection>, String> {
 /// Sends a request to the kernel and reads the answer. The kernel produces the answer during the write and
 /// read calls, so nothing waits.
 fn query_connections(request: &[u8]) -> io::Result<Vec<Connection>> {
-    let mut socket = open_diagnostic_socket()?;
+    let mut socket = open_netlink_socket(libc::NETLINK_SOCK_DIAG)?;
     socket.write_all(request)?;
     // Larger than NLMSG_GOODSIZE: include/linux/netlink.h has datagrams of 32 KiB at most.
     let mut datagram = vec![0; 64 << 10];
@@ -144,12 +144,12 @@ fn query_connections(request: &[u8]) -> io::Result<Vec<Connection>> {
     }
 }
 
-/// Opens a socket that never blocks (sock_diag(7)). Reading and writing the file receives and sends
+/// Opens a socket of a netlink protocol that never blocks (netlink(7)). Reading and writing the file receives and sends
 /// datagrams.
-fn open_diagnostic_socket() -> io::Result<File> {
+pub(super) fn open_netlink_socket(protocol: libc::c_int) -> io::Result<File> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: three integers; the answer is checked.
-    let number = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
+    let number = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
     if number < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::common_facts::common_facts;
 use super::keep_awake::KeepAwake;
 use super::linux::power_supply;
-use crate::parse;
+use super::linux_counters::open_netlink_socket;
+use super::types::MountEvent;
+use crate::parse::{self, BatteryCharge};
 use longhaul_model::{Mount, NetworkLink};
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
@@ -33,11 +35,29 @@ fn entries(folder: &str, prefix: &str) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// Returns the charge of the machine's first battery in percent, from `/sys/class/power_supply/*/capacity`.
+/// Returns the id of this installation of the system, from `/etc/machine-id`; `None` if there is none. It is confidential: only a
+/// salted digest of it may be stored (machine-id(5)).
+pub fn host_id() -> Option<String> {
+    parse::machine_id(&text("/etc/machine-id")?)
+}
+
+/// Returns the charge of the machine's batteries in percent, from `/sys/class/power_supply`.
 pub fn battery_percent() -> Option<f64> {
     let supplies = entries("/sys/class/power_supply", "");
-    let is_battery = |path: &&std::path::PathBuf| power_supply(path).is_battery_of_machine();
-    supplies.iter().filter(is_battery).find_map(|path| number(path.join("capacity")))
+    let batteries = supplies.iter().filter(|path| power_supply(path).is_battery_of_machine());
+    let charges: Vec<BatteryCharge> = batteries.map(|path| battery_charge(path)).collect();
+    parse::batteries_percent(&charges)
+}
+
+fn battery_charge(battery: &Path) -> BatteryCharge {
+    let value = |name: &str| number(battery.join(name));
+    BatteryCharge {
+        energy_now: value("energy_now"),
+        energy_full: value("energy_full"),
+        charge_now: value("charge_now"),
+        charge_full: value("charge_full"),
+        capacity: value("capacity"),
+    }
 }
 
 /// Returns `None`: a Linux desktop does not sleep on mains power by default, and the way to prevent sleep
@@ -77,13 +97,12 @@ pub fn backup_running() -> Option<bool> {
     None
 }
 
-/// Returns the interface that leads to a server, or that of the default route, from `/proc/net/route`,
-/// `/proc/net/ipv6_route` and `/sys/class/net`. No packet is sent.
+/// Returns the interface that leads to a server, as the kernel tells it, or that of the default route, from `/proc/net/route`.
+/// No packet is sent.
 pub fn link_to(server: Option<IpAddr>) -> Option<NetworkLink> {
-    let name = match server.map(|server| server.to_canonical()) {
+    let name = match server {
         None => parse::default_route(&text("/proc/net/route")?)?,
-        Some(IpAddr::V4(server)) => parse::route_to(&text("/proc/net/route")?, server)?,
-        Some(IpAddr::V6(server)) => parse::ipv6_route_to(&text("/proc/net/ipv6_route")?, server)?,
+        Some(server) => interface_name(interface_index_to(server.to_canonical()).ok()??)?,
     };
     let folder = Path::new("/sys/class/net").join(&name);
     let is_wireless = folder.join("wireless").exists() || folder.join("phy80211").exists();
@@ -96,6 +115,24 @@ pub fn link_to(server: Option<IpAddr>) -> Option<NetworkLink> {
             .filter(|speed| *speed > 0),
         name,
     })
+}
+
+/// Returns the index of the interface that leads to a server; `None` without a route. `/proc/net/route` would not do: it has the
+/// main table only (net/ipv4/fib_trie.c, `fib_route_seq_start`), but VPNs such as Tailscale add rules for tables of their own.
+fn interface_index_to(server: IpAddr) -> io::Result<Option<u32>> {
+    let mut socket = open_netlink_socket(libc::NETLINK_ROUTE)?;
+    socket.write_all(&parse::route_request(server))?;
+    // An answer takes less than 200 bytes.
+    let mut answer = [0; 4096];
+    let length = socket.read(&mut answer)?;
+    Ok(parse::route_interface_index(&answer[..length]))
+}
+
+/// Returns the name of the interface with this index, from `/sys/class/net`.
+fn interface_name(index: u32) -> Option<String> {
+    let interfaces = entries("/sys/class/net", "");
+    let folder = interfaces.iter().find(|folder| number::<u32>(folder.join("ifindex")) == Some(index))?;
+    Some(folder.file_name()?.to_string_lossy().into_owned())
 }
 
 /// Kernel settings that may change results, as names below `/proc/sys` (Documentation/admin-guide/sysctl/).
@@ -176,23 +213,23 @@ impl MountWatch {
         Ok(Self { table: File::open("/proc/self/mountinfo")? })
     }
 
-    /// Waits for a change, at most for this time (without a limit for `None`), and returns whether there was
-    /// one. After a change the kernel marks the table with POLLPRI and POLLERR until it has been polled once
+    /// Waits for a change, at most for this time (without a limit for `None`), and returns it; `None` if there was
+    /// none. After a change the kernel marks the table with POLLPRI and POLLERR until it has been polled once
     /// (fs/proc_namespace.c, `mounts_poll`).
     ///
     /// # Errors
     ///
     /// If the `poll` call fails.
-    pub fn wait(&self, limit: Option<Duration>) -> io::Result<bool> {
+    pub fn wait(&self, limit: Option<Duration>) -> io::Result<Option<MountEvent>> {
         let limit = limit.map(|limit| Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: limit.subsec_nanos().into(),
         });
         let mut table = [PollFd::new(&self.table, PollFlags::PRI)];
         match poll(&mut table, limit.as_ref()) {
-            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(rustix::io::Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
-            Ok(changed) => Ok(changed > 0),
+            Ok(changed) => Ok((changed > 0).then_some(MountEvent::Changed)),
         }
     }
 }
@@ -214,6 +251,12 @@ mod tests {
             let name = disk.file_name().unwrap().to_string_lossy();
             assert_eq!((by_number, is_rotational(&with(&format!("/dev/{name}")))), (known, known), "{name}");
         }
+    }
+
+    #[test]
+    fn an_own_address_is_reached_through_the_loopback() {
+        let link = link_to(Some("127.0.0.5".parse().unwrap())).unwrap();
+        assert_eq!(link.name, "lo");
     }
 
     #[test]

@@ -362,16 +362,13 @@ pub fn power() -> Option<Power> {
     apple_tools::power_with(&Tools::system()).ok()
 }
 
-/// Makes requests of this process to an NFS mount that is known not to respond fail with `EIO` instead of hanging.
+/// Makes requests of this process to an NFS mount that does not respond fail with `EIO` instead of hanging, by setting
+/// `vfs.generic.noremotehang` (xnu bsd/vfs/vfs_subr.c:5229). Returns an error if the system does not accept it.
 ///
-/// This is the setting that umount(8) makes for itself (diskdev_cmds umount.tproj/umount.c:197; xnu
-/// bsd/vfs/vfs_subr.c:5229, `vfs.generic.noremotehang`). Every process may make it for itself, and children do not
-/// inherit it (bsd/kern/kern_fork.c:1046). It is documented nowhere, so its absence is not an error. SMB ignores it.
-pub fn prepare_worker() {
-    let _ = forbid_remote_hang();
-}
-
-/// Sets `vfs.generic.noremotehang` for this process, and returns an error if the system does not accept it.
+/// 12 s without an answer are enough for that (NFS kext/nfs_socket.c:4632, 5659, 5953), and SMB ignores the setting. So a
+/// worker makes it only when its supervisor is gone. SIGKILL ends a wait for NFS without it, within two seconds (4219, 5974).
+/// umount(8) makes it for itself, too (diskdev_cmds umount.tproj/umount.c:197). Every process may make it for itself, and
+/// children do not inherit it (xnu bsd/kern/kern_fork.c:1046). It is documented nowhere, so its absence is no error for a worker.
 pub fn forbid_remote_hang() -> io::Result<()> {
     let mut own: libc::pid_t = rustix::process::getpid().as_raw_nonzero().get();
     // SAFETY: the name ends in NUL, and the new value is a pid of the length that is given; no old value is

@@ -14,9 +14,22 @@ use super::apple_tools::{self, Tools};
 use super::common_facts::common_facts;
 use super::keep_awake::KeepAwake;
 use super::tool_process::{TOOL_TIMEOUT, stdout_with_timeout};
+use super::types::MountEvent;
 use crate::parse;
 use longhaul_model::{Mount, NetworkLink};
 use parking_lot::Mutex;
+
+/// Longest wait for the id of the hardware, which the kernel knows soon after it was started.
+const HOST_ID_TIMEOUT: libc::timespec = libc::timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Returns the id of the hardware, the same after each installation of the system; `None` if the kernel does not tell it (xnu
+/// bsd/kern/sys_generic.c:2191). It is confidential: only a salted digest of it may be stored.
+pub fn host_id() -> Option<String> {
+    let mut id = [0_u8; 16];
+    // SAFETY: a `uuid_t` has 16 bytes, which are written to `id`; the timeout is only read.
+    let status = unsafe { libc::gethostuuid(id.as_mut_ptr(), &HOST_ID_TIMEOUT) };
+    if status == 0 { parse::machine_id(&format!("{:032x}", u128::from_be_bytes(id))) } else { None }
+}
 
 /// Returns the battery charge in percent, from `pmset -g batt`.
 pub fn battery_percent() -> Option<f64> {
@@ -144,7 +157,10 @@ pub struct MountWatch {
 }
 
 /// Mount events that are watched: VQ_MOUNT, VQ_UNMOUNT, VQ_DEAD and VQ_UPDATE of xnu bsd/sys/mount.h:507.
-const WANTED: u32 = 0x8 | 0x10 | 0x20 | 0x100;
+const WANTED: u32 = 0x8 | 0x10 | DEAD | 0x100;
+/// VQ_DEAD. smbfs reports it after 60 seconds without its server for a soft mount and 600 for a hard one (SMBClient
+/// kernel/netsmb/smb_conn.h:778-779), and the mount is then unmounted by force (kernel/smbfs/smbfs_vfsops.c:558-576).
+const DEAD: u32 = 0x20;
 
 impl MountWatch {
     /// Starts to watch the mount table.
@@ -174,29 +190,33 @@ impl MountWatch {
         if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(Self { queue }) }
     }
 
-    /// Waits for a change, at most for this time (without a limit for `None`), and returns whether there was
-    /// one.
+    /// Waits for an event, at most for this time (without a limit for `None`), and returns it; `None` if there was none.
     ///
     /// # Errors
     ///
     /// If the `kevent` call fails.
-    pub fn wait(&self, limit: Option<Duration>) -> io::Result<bool> {
+    pub fn wait(&self, limit: Option<Duration>) -> io::Result<Option<MountEvent>> {
         let limit = limit.map(|limit| libc::timespec {
             tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
             tv_nsec: limit.subsec_nanos().into(),
         });
         let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        let mut seen = std::mem::MaybeUninit::<libc::kevent>::uninit();
-        // SAFETY: no event is read, at most one is written to `seen`; `limit` is null or points to a
+        let mut seen = std::mem::MaybeUninit::<libc::kevent>::zeroed();
+        let queue = self.queue.as_raw_fd();
+        // SAFETY: no event is read, at most one is written to `seen`, for which zeroes are valid; `limit` is null or points to a
         // timespec.
-        let answer =
-            unsafe { libc::kevent(self.queue.as_raw_fd(), std::ptr::null(), 0, seen.as_mut_ptr(), 1, limit) };
+        let (answer, seen) = unsafe {
+            (libc::kevent(queue, std::ptr::null(), 0, seen.as_mut_ptr(), 1, limit), seen.assume_init())
+        };
         match answer {
             -1 => {
                 let error = io::Error::last_os_error();
-                if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) }
+                if error.kind() == io::ErrorKind::Interrupted { Ok(None) } else { Err(error) }
             }
-            count => Ok(count > 0),
+            0 => Ok(None),
+            // Several events may have come together.
+            _ if seen.fflags & DEAD != 0 => Ok(Some(MountEvent::Dead)),
+            _ => Ok(Some(MountEvent::Changed)),
         }
     }
 }

@@ -11,16 +11,15 @@ use longhaul_model::{CounterSource, Counters, Mount, ProtocolFamily, TargetName}
 #[allow(dead_code, reason = "macOS does not call every function yet")]
 mod apple_tools;
 mod common_facts;
-mod copying;
+mod copy;
 mod counter_mapping;
+mod file_facts;
 mod file_features;
-mod identity;
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "used on macOS and in tests only"))]
 mod keep_awake;
 mod mapping;
 mod paths;
 mod request_totals;
-mod server_facts;
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "macOS uses more of it"))]
 mod tool_process;
 mod types;
@@ -67,41 +66,40 @@ pub use crate::parse::{
     Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_at, with_negotiated_version,
 };
 pub use check::{SYSTEM, TOOLS, connection_count, run_tool};
-pub use copying::{CopyRange, copy_range, share_blocks};
+pub use copy::{CopyRange, copy_range, share_blocks};
 pub use counters::{counts_requests, disk_counters, read_counters, server_address};
+pub use file_facts::{FileFacts, open_file_facts, server_facts_at};
 pub use file_features::{
     ACCESS_CONTROL_LIST, FINDER_TAGS, RESOURCE_FORK, XattrValue, lock_open_file, preallocate, read_link_at,
     set_created, symlink_at, write_mapped,
 };
 pub use host::{
-    MountWatch, backup_running, battery_percent, is_dark_wake, is_hot, is_rotational, keep_awake, link_to,
-    low_power_mode, machine_facts, signal_dbm,
+    MountWatch, backup_running, battery_percent, host_id, is_dark_wake, is_hot, is_rotational, keep_awake,
+    link_to, low_power_mode, machine_facts, signal_dbm,
 };
-pub use identity::{FileIdentity, MetadataSource, identity_at, identity_of, link_at};
 pub use keep_awake::KeepAwake;
 pub use mapping::SharedMapping;
 pub use paths::{
     NameBelow, create_below, link_below, make_directory_below, open_below, open_folder_below,
-    open_place_below, read_attributes_but_access_time, read_handle_attributes, remove_directory_below,
+    open_path_only_below, read_attributes_but_access_time, read_handle_attributes, remove_directory_below,
     rename_below, rename_to_new_below, set_handle_times, set_times_below, symlink_below, unlink_below,
 };
 pub use probe::{FolderWatch, device_of, disable_read_ahead, thread_cpu_ns};
 pub use processor::{answer_threads, processor_times};
-pub use server_facts::{ServerFacts, server_facts_at};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, TEST_XATTR, attributes_at, can_trust_link_counts, config_directory,
     continuous_ns, data_directory, entries, evict, exclude_from_backup, forbid_remote_hang, full_sync,
     getxattr_at, io_policy, list, log_directory, managed_config_directory, monotonic_ns, mounts, negotiated,
-    peak_memory_bytes, power, prepare_worker, service_directory, set_io_policy, set_times_at, shared_file,
-    system_version,
+    peak_memory_bytes, power, service_directory, set_io_policy, set_times_at, shared_file, system_version,
 };
 pub use tool_process::{ToolFailure, ToolOutput, run_with_timeout};
-pub use types::{IoPolicy, ListingFields, PhaseCounters, ProcessorTimes, System, Tool};
+pub use types::{IoPolicy, ListingFields, MountEvent, PhaseCounters, ProcessorTimes, System, Tool};
 pub use unix::{
-    Access, ByteRange, LockAction, Space, close, create_at, error_name, fsync, getxattr, host_name,
-    is_unsupported, load_average, lock_range, make_directory_at, open_at, open_directory, open_directory_at,
-    owner_at, page_bytes, raise_descriptor_limit, read_at, remove_directory_at, remove_xattr, rename_at,
-    resident_share, set_mode, setxattr, space, truncate, unlink_at, user_id, wall_clock, write_at,
+    Access, ByteRange, KEY_ERRORS, LockAction, Space, close, create_at, error_name, fsync, getxattr,
+    host_name, ignores_signal, is_unsupported, link_at, load_average, lock_range, make_directory_at, open_at,
+    open_directory, open_directory_at, owner_at, page_bytes, raise_descriptor_limit, read_at,
+    remove_directory_at, remove_xattr, rename_at, resident_share, set_mode, setxattr, space, truncate,
+    unlink_at, user_id, wall_clock, write_at,
 };
 
 pub use unrecognized_output::{UnrecognizedOutput, unrecognized_outputs};

@@ -25,9 +25,9 @@ pub fn open_folder_below(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<O
     system::open_below(directory, path, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Opens a file or folder below a folder as a place in the tree.
-pub fn open_place_below(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<OwnedFd> {
-    system::open_below(directory, path, system::ANY_PLACE)
+/// Opens only the path of a file or folder below a folder.
+pub fn open_path_only_below(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<OwnedFd> {
+    system::open_below(directory, path, system::PATH_ONLY)
 }
 
 /// Opens an existing file below a folder. A pipe that another client of the share put there is not waited for.
@@ -42,27 +42,27 @@ pub fn create_below(directory: BorrowedFd<'_>, path: &CStr, access: Access) -> i
 
 /// Removes a file below a folder.
 pub fn unlink_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
-    unix::unlink_at(place(directory, at)?.as_fd(), at.name)
+    unix::unlink_at(open_parent(directory, at)?.as_fd(), at.name)
 }
 
 /// Removes an empty folder below a folder.
 pub fn remove_directory_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
-    unix::remove_directory_at(place(directory, at)?.as_fd(), at.name)
+    unix::remove_directory_at(open_parent(directory, at)?.as_fd(), at.name)
 }
 
 /// Creates a folder below a folder, with mode 0755.
 pub fn make_directory_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
-    unix::make_directory_at(place(directory, at)?.as_fd(), at.name)
+    unix::make_directory_at(open_parent(directory, at)?.as_fd(), at.name)
 }
 
 /// Creates a symbolic link below a folder.
 pub fn symlink_below(directory: BorrowedFd<'_>, destination: &CStr, at: NameBelow<'_>) -> io::Result<()> {
-    Ok(rustix::fs::symlinkat(destination, place(directory, at)?, at.name)?)
+    Ok(rustix::fs::symlinkat(destination, open_parent(directory, at)?, at.name)?)
 }
 
 /// Renames a file or folder below a folder, also over an existing file.
 pub fn rename_below(directory: BorrowedFd<'_>, from: NameBelow<'_>, to: NameBelow<'_>) -> io::Result<()> {
-    Ok(rustix::fs::renameat(place(directory, from)?, from.name, place(directory, to)?, to.name)?)
+    Ok(rustix::fs::renameat(open_parent(directory, from)?, from.name, open_parent(directory, to)?, to.name)?)
 }
 
 /// Renames a file or folder below a folder, which fails if the new name exists.
@@ -73,20 +73,20 @@ pub fn rename_to_new_below(
     from: NameBelow<'_>,
     to: NameBelow<'_>,
 ) -> io::Result<()> {
-    let (old, new) = (place(directory, from)?, place(directory, to)?);
+    let (old, new) = (open_parent(directory, from)?, open_parent(directory, to)?);
     Ok(rustix::fs::renameat_with(old, from.name, new, to.name, RenameFlags::NOREPLACE)?)
 }
 
 /// Creates a second name of a file below a folder.
 pub fn link_below(directory: BorrowedFd<'_>, from: NameBelow<'_>, to: NameBelow<'_>) -> io::Result<()> {
-    let (old, new) = (place(directory, from)?, place(directory, to)?);
+    let (old, new) = (open_parent(directory, from)?, open_parent(directory, to)?);
     Ok(rustix::fs::linkat(old, from.name, new, to.name, AtFlags::empty())?)
 }
 
 /// Sets the modification time of a name below a folder, in nanoseconds since 1970 UTC.
 pub fn set_times_below(directory: BorrowedFd<'_>, at: NameBelow<'_>, modified_ns: i64) -> io::Result<()> {
     // Not through a checked handle: a recording may have made hard links of the file in its tree.
-    unix::set_times_by_name(place(directory, at)?.as_fd(), at.name, modified_ns)
+    unix::set_times_by_name(open_parent(directory, at)?.as_fd(), at.name, modified_ns)
 }
 
 /// Sets both times of an open file, in nanoseconds since 1970 UTC.
@@ -107,8 +107,8 @@ pub fn read_attributes_but_access_time(directory: BorrowedFd<'_>, path: &CStr) -
 }
 
 /// Returns the folder that contains a name, for calls that take one.
-fn place(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<OwnedFd> {
-    system::open_below(directory, at.parent, system::PLACE)
+fn open_parent(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<OwnedFd> {
+    system::open_below(directory, at.parent, system::FOLDER_PATH_ONLY)
 }
 
 #[cfg(target_os = "linux")]
@@ -116,10 +116,10 @@ mod system {
     use super::*;
     use rustix::fs::{ResolveFlags, StatxFlags};
 
-    /// A place in the tree: the folder itself is not opened, so no request is sent for it (open(2), `O_PATH`).
-    pub const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
-    /// The same for files, too.
-    pub const ANY_PLACE: OFlags = OFlags::PATH;
+    /// `O_PATH` refers to a folder without opening it, so no request is sent for it (open(2)).
+    pub const FOLDER_PATH_ONLY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+    /// `O_PATH` refers to a file or folder without opening it.
+    pub const PATH_ONLY: OFlags = OFlags::PATH;
 
     pub fn open_below(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
         let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
@@ -138,10 +138,11 @@ mod system {
 mod system {
     use super::*;
 
-    /// A folder that can only be searched (`O_SEARCH`, xnu bsd/sys/fcntl.h:187).
-    pub const PLACE: OFlags = OFlags::from_bits_retain(0x4000_0000).union(OFlags::DIRECTORY);
-    /// There is nothing like it for files: they are opened for reading.
-    pub const ANY_PLACE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
+    /// `O_SEARCH` opens a folder only for searching it (xnu bsd/sys/fcntl.h:187).
+    pub const FOLDER_PATH_ONLY: OFlags = OFlags::from_bits_retain(0x4000_0000).union(OFlags::DIRECTORY);
+    /// `O_RDONLY` opens a file or folder for reading, because macOS has nothing like `O_PATH` for files. `O_NONBLOCK` does not wait for
+    /// the writer of a pipe.
+    pub const PATH_ONLY: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
     /// No link is followed in any part of a path (`O_NOFOLLOW_ANY`, xnu bsd/sys/fcntl.h:182).
     const NO_LINKS: OFlags = OFlags::from_bits_retain(0x2000_0000);
 
@@ -168,7 +169,7 @@ mod tests {
         assert!(made.success());
         let folder = unix::open_directory(folder.path()).unwrap();
         drop(open_below(folder.as_fd(), c"pipe", Access::Read));
-        drop(open_place_below(folder.as_fd(), c"pipe"));
+        drop(open_path_only_below(folder.as_fd(), c"pipe"));
         assert!(open_below(folder.as_fd(), c"pipe", Access::Write).is_err(), "there is no reader");
     }
 
@@ -181,7 +182,7 @@ mod tests {
         let at = NameBelow { parent: c"link", name: c"file" };
         assert!(open_below(folder.as_fd(), c"link/file", Access::Read).is_err());
         assert!(open_folder_below(folder.as_fd(), c"link").is_err());
-        assert!(open_place_below(folder.as_fd(), c"link").is_err());
+        assert!(open_path_only_below(folder.as_fd(), c"link").is_err());
         assert!(unlink_below(folder.as_fd(), at).is_err());
         assert!(make_directory_below(folder.as_fd(), NameBelow { parent: c"link", name: c"new" }).is_err());
         let own = NameBelow { parent: c".", name: c"own" };

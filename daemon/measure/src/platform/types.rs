@@ -24,6 +24,15 @@ pub struct Tool {
     pub source: &'static str,
 }
 
+/// Event of the mount table that a watch reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MountEvent {
+    /// Something was mounted, unmounted or changed.
+    Changed,
+    /// A file system has given its server up, so that the system unmounts it by force. Only a Mac reports it.
+    Dead,
+}
+
 /// Fields that a folder listing requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListingFields {

@@ -153,6 +153,11 @@ pub fn rename_at(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Resul
     Ok(rustix::fs::renameat(directory, from, directory, to)?)
 }
 
+/// Creates a hard link to a file, in the same folder.
+pub fn link_at(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    Ok(rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())?)
+}
+
 /// Removes a file.
 pub fn unlink_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty())?)
@@ -243,6 +248,14 @@ pub const fn is_unsupported(error: i32) -> bool {
     error == libc::ENOTSUP || error == libc::EOPNOTSUPP || error == libc::ENOSYS
 }
 
+/// Errors of a user who has no valid key for a server: NFS takes them from rpc.gssd (net/sunrpc/auth_gss/auth_gss.c,
+/// `gss_pipe_downcall`), SMB from cifs.upcall (fs/smb/client/cifs_spnego.c).
+#[cfg(target_os = "linux")]
+pub const KEY_ERRORS: &[i32] = &[libc::EKEYEXPIRED, libc::ENOKEY, libc::EKEYREVOKED, libc::EKEYREJECTED];
+/// Errors of a user who has no valid key for a server: only Linux has errors of their own for that.
+#[cfg(target_os = "macos")]
+pub const KEY_ERRORS: &[i32] = &[];
+
 // This holds on every system that longhaul is built for, whatever its error numbers are.
 const _: () = assert!(is_unsupported(libc::ENOTSUP) && is_unsupported(libc::EOPNOTSUPP));
 
@@ -330,6 +343,16 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// Returns whether this process ignores a signal, as one that `nohup` started ignores SIGHUP.
+pub fn ignores_signal(signal: c_int) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action, the call only writes the present one, which is initialized if it returns 0.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Returns the name of this machine in the network.
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -393,9 +416,10 @@ const NAMED_ERRORS: &[(i32, &str)] = named_errors![
     ENFILE ENOBUFS ENODATA ENODEV ENOENT ENOLCK ENOMEM ENOSPC ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSUP ENXIO
     EOVERFLOW EPERM EPIPE EPROTO EPROTONOSUPPORT ERANGE EROFS ESTALE ETIMEDOUT ETXTBSY EXDEV
 ];
-/// Errors that only Linux has: of a server that failed, and of keys that have expired.
+/// Errors that only Linux has: of a server that failed, and of keys.
 #[cfg(target_os = "linux")]
-const SYSTEM_SPECIFIC_ERRORS: &[(i32, &str)] = named_errors![EKEYEXPIRED ENOKEY EREMOTEIO];
+const SYSTEM_SPECIFIC_ERRORS: &[(i32, &str)] =
+    named_errors![EKEYEXPIRED EKEYREJECTED EKEYREVOKED ENOKEY EREMOTEIO];
 /// Errors that only macOS has (`sys/errno.h`): of remote procedure calls, of authentication, of a missing
 /// attribute.
 #[cfg(target_os = "macos")]
@@ -413,5 +437,11 @@ mod tests {
         for high_enough in [(Some(4096), Some(4096)), (Some(20_000), None), (None, None)] {
             assert_eq!(raised_limit(high_enough.0, high_enough.1), None);
         }
+    }
+
+    #[test]
+    fn an_ignored_signal_is_known() {
+        // The standard library ignores SIGPIPE.
+        assert!(ignores_signal(libc::SIGPIPE) && !ignores_signal(libc::SIGSEGV));
     }
 }

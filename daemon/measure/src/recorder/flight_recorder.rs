@@ -32,7 +32,7 @@ const _: () = assert!((HEAD_WORDS * 8).is_multiple_of(64), "thread slots must no
 /// Number of words of a thread slot's body: its histograms and the calls that it keeps.
 const BODY_WORDS: usize = Operation::COUNT * OPERATION_WORDS + calls::WORDS;
 /// Number of words before the heads: one cache line, whose first word is the number of requested thread slots of
-/// runs.
+/// runs, and whose second word is the number of listed entries.
 const HEADER_WORDS: usize = 8;
 /// Number of words of the header and all heads. The heads are stored next to each other, so that reading the used
 /// ones touches few memory pages.
@@ -147,6 +147,16 @@ impl Recorder {
     /// Returns the number of calls of runs and the latency probe that have returned since the worker started.
     pub fn total_calls(&self) -> u64 {
         self.total(2)
+    }
+
+    /// Counts entries that a listing returned.
+    pub fn add_listed(&self, entries: u64) {
+        self.mapping.words()[1].fetch_add(entries, Relaxed);
+    }
+
+    /// Returns the number of entries that listings returned since the worker started.
+    pub fn listed_entries(&self) -> u64 {
+        self.mapping.words()[1].load(Relaxed)
     }
 
     /// Returns the sum of a word of the heads, over the thread slots of runs and that of the latency probe.

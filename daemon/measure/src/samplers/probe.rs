@@ -327,7 +327,9 @@ impl SampleLabel {
 /// Returns the name of an error for a sample: the system's name such as `EIO` if there is one.
 fn error_name(error: &RunError) -> String {
     match error {
-        RunError::Operation { source, .. } | RunError::LocalDisk { source, .. } => {
+        RunError::Operation { source, .. }
+        | RunError::AccessDenied { source, .. }
+        | RunError::LocalDisk { source, .. } => {
             platform::error_name(source).unwrap_or_else(|| source.kind().to_string())
         }
         RunError::Damaged { .. } => MISMATCH.to_owned(),
@@ -343,9 +345,9 @@ fn is_permanent(error: &RunError) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match error {
         RunError::Operation { source, .. } => {
-            matches!(source.kind(), NotFound | NotADirectory | PermissionDenied)
+            matches!(source.kind(), NotFound | NotADirectory | PermissionDenied) || error.is_key_error()
         }
-        RunError::Refused(_) | RunError::PrivacyBlocked { .. } => true,
+        RunError::AccessDenied { .. } | RunError::Refused(_) | RunError::PrivacyBlocked { .. } => true,
         RunError::LocalDisk { .. }
         | RunError::Damaged { .. }
         | RunError::NotExclusive { .. }
@@ -356,6 +358,19 @@ fn is_permanent(error: &RunError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expired_ticket_lasts_until_a_user_acts() {
+        let failed = |code| {
+            is_permanent(&RunError::operation(
+                Operation::Read,
+                std::path::Path::new("/nas/file"),
+                io::Error::from_raw_os_error(code),
+            ))
+        };
+        assert!(platform::KEY_ERRORS.iter().copied().all(failed));
+        assert!(!failed(libc::EIO));
+    }
 
     #[test]
     fn sandboxes_and_their_apple_doubles_are_recognized() {

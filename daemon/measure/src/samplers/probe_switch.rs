@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::platform::monotonic_ns;
+use crate::platform::{IoPolicy, System, monotonic_ns};
 use longhaul_model::ProbeMode;
 use parking_lot::{Condvar, Mutex};
 
@@ -13,6 +13,8 @@ enum WorkloadStage {
     Preparing,
     /// A run is in progress. The probe may make its scheduled requests, but no additional calls.
     Running,
+    /// A run is in progress whose I/O policy slows the requests of the probe, too. It makes none.
+    Throttled,
 }
 
 #[derive(Debug)]
@@ -27,7 +29,7 @@ struct State {
 impl State {
     fn is_on(&self) -> bool {
         match self.probing {
-            _ if self.is_disabled => false,
+            _ if self.is_disabled || matches!(self.workload, Some((WorkloadStage::Throttled, _))) => false,
             ProbeMode::On => true,
             ProbeMode::DuringRuns => self.workload.is_some(),
         }
@@ -69,6 +71,17 @@ impl ProbeSwitch {
         self.update(|state| {
             (state.workload, state.is_disabled) = (Some((WorkloadStage::Running, workload.to_owned())), false)
         });
+    }
+
+    /// Records the I/O policy of the run in progress, and switches the probe off while a Mac throttles it: there the policy covers all
+    /// threads of the process, and slows requests over SMB and AFP, but not over NFS (xnu bsd/man/man3/getiopolicy_np.3:58). On Linux
+    /// it covers one thread (ioprio_set(2)).
+    pub fn set_io_policy(&self, system: System, policy: Option<IoPolicy>) {
+        if (system, policy) == (System::MacOs, Some(IoPolicy::Throttled)) {
+            self.update(|state| {
+                state.workload.iter_mut().for_each(|(stage, _)| *stage = WorkloadStage::Throttled)
+            });
+        }
     }
 
     /// Records that the workload has ended.
@@ -136,6 +149,20 @@ mod tests {
         assert_eq!(switch.current_workload().as_deref(), Some("photo-batch"));
         switch.set_idle();
         assert!(!switch.is_on() && switch.current_workload().is_none());
+    }
+
+    #[test]
+    fn probe_is_off_while_a_mac_throttles_the_process() {
+        let switch = ProbeSwitch::new(ProbeMode::On);
+        switch.set_running("time-machine-throttled");
+        switch.set_io_policy(System::Linux, Some(IoPolicy::Throttled));
+        switch.set_io_policy(System::MacOs, Some(IoPolicy::Default));
+        assert!(switch.is_on());
+        switch.set_io_policy(System::MacOs, Some(IoPolicy::Throttled));
+        assert!(!switch.is_on());
+        assert_eq!(switch.current_workload().as_deref(), Some("time-machine-throttled"));
+        switch.set_idle();
+        assert!(switch.is_on());
     }
 
     #[test]

@@ -30,9 +30,11 @@ const WRITEBACK_SECONDS: u64 = 60;
 /// connection that was idle for five minutes (net/sunrpc/xprtsock.c, `XS_IDLE_DISC_TO`). The value is a minute
 /// less, because readings and requests are at different times.
 const IDLE_DISCONNECT_NS: u64 = 240 * 1_000_000_000;
-/// Maximum number of requests between two readings of an unused mount: requests that a client makes on its own,
-/// such as for a server's interfaces.
+/// Maximum number of requests in [`IDLE_SECONDS`] on an unused mount: requests that a client makes on its own, such as
+/// for a server's interfaces, and those of programs that ask for free space.
 const IDLE_REQUESTS: u64 = 4;
+/// Time in seconds of [`IDLE_REQUESTS`]. More are allowed between two readings that are further apart.
+const IDLE_SECONDS: f64 = 10.0;
 /// Maximum number of bytes between two readings of an unused mount: lease renewals and echoes of some hundred
 /// bytes each.
 const IDLE_BYTES: u64 = 32 << 10;
@@ -49,7 +51,7 @@ pub struct SelfTraffic {
     pub read: u64,
     /// Number of bytes that write calls accepted.
     pub written: u64,
-    /// Number of calls of all kinds.
+    /// Number of calls of all kinds. Where one call lists entries with attributes, each entry is one more.
     pub calls: u64,
 }
 
@@ -398,7 +400,8 @@ pub fn is_used_by_others(traffic: &Traffic, own_calls: u64) -> Option<bool> {
         move |count: u64| count > idle.saturating_add(own_calls.saturating_mul(per_call))
     };
     let by_bytes = bytes.map(exceeds(IDLE_BYTES, OVERHEAD_BYTES_PER_CALL));
-    let by_requests = traffic.requests.map(exceeds(IDLE_REQUESTS, REQUESTS_PER_CALL));
+    let idle_requests = (IDLE_REQUESTS as f64 * (traffic.seconds / IDLE_SECONDS).max(1.0)) as u64;
+    let by_requests = traffic.requests.map(exceeds(idle_requests, REQUESTS_PER_CALL));
     let used = match (by_bytes, by_requests) {
         (None, None) => return None,
         (bytes, requests) => bytes.unwrap_or(false) || requests.unwrap_or(false),

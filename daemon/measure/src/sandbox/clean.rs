@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, DirEntry, FileType};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::folder::Sandbox;
 use super::names::{control_files, is_control_file};
 use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;
-use crate::timed_fs::TimedFs;
+use crate::timed_fs::{MAX_ENTRIES, TimedFs, collect_entries};
 use longhaul_model::Operation;
 
 /// Mode of a cleaning: list or remove.
@@ -34,12 +34,16 @@ pub struct CleanReport {
     pub folders: Vec<(String, u64, u64)>,
     /// Paths of files that longhaul did not create, at most [`MAX_FOREIGN_LISTED`] in the sandbox and as many on the local disk.
     /// They are not removed.
+    #[serde(serialize_with = "paths_as_text")]
     pub foreign: Vec<PathBuf>,
     /// Number of files in the sandbox that longhaul did not create.
     pub foreign_count: u64,
     /// True if the sandbox itself was removed or, in [`CleanMode::List`], would be.
     pub sandbox_removed: bool,
 }
+
+/// Number of folders inside each other from which they are not longhaul's, and are left alone. Each level has two descriptors open.
+const MAX_DEPTH: usize = 256;
 
 /// Maximum number of foreign files in a report. Further foreign files are not listed, and not removed either.
 pub const MAX_FOREIGN_LISTED: usize = 20;
@@ -109,8 +113,8 @@ impl Sandbox {
     }
 
     fn entries(&self, context: &TimedFs<'_>) -> Result<Vec<OsString>, RunError> {
-        let list =
-            || self.directory.entries()?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+        let name = |entry: io::Result<DirEntry>| Ok(entry?.file_name());
+        let list = || collect_entries(self.directory.entries()?.map(name), MAX_ENTRIES);
         let mut names = context
             .timed(Operation::Readdir, list)
             .map_err(|error| RunError::operation(Operation::Readdir, &self.path, error))?;
@@ -182,6 +186,10 @@ impl FolderCleaner<'_> {
     /// Removes longhaul's files in the folder `name` of `parent`, and the folder if no foreign file is left in it.
     /// `path` is the folder's path relative to the workload's folder.
     fn remove_folder(&mut self, parent: &Dir, name: &OsStr, path: &Path) -> Result<(), RunError> {
+        if path.components().count() > MAX_DEPTH {
+            self.foreign.push(self.root.join(path));
+            return Ok(());
+        }
         let opened = self.context.timed(Operation::Open, || parent.open_dir_nofollow(name));
         let directory = match opened {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -252,7 +260,7 @@ impl FolderCleaner<'_> {
     fn sorted_entries(&self, directory: &Dir, path: &Path) -> Result<SortedEntries, RunError> {
         // All entries are collected before the first removal, because some servers skip names if files are removed
         // while the folder is being listed.
-        let list = || directory.entries()?.collect::<io::Result<Vec<_>>>();
+        let list = || collect_entries(directory.entries()?, MAX_ENTRIES);
         let entries = self
             .context
             .timed(Operation::Readdir, list)
@@ -302,6 +310,11 @@ fn kind_of(directory: &Dir, entry: &DirEntry) -> io::Result<FileType> {
         return Ok(listed);
     }
     directory.symlink_metadata(entry.file_name()).map(|facts| facts.file_type())
+}
+
+/// Serializes paths as texts. Bytes that are not UTF-8 are replaced, because JSON cannot hold them.
+fn paths_as_text<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 /// Treats a missing entry as removed: another client, or a Mac that removed an AppleDouble file together with its

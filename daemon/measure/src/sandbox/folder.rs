@@ -1,6 +1,7 @@
 //! The folder of a sandbox: opens, checks and fills it.
 
 use std::cell::RefCell;
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -19,9 +20,11 @@ use super::names::{MANIFEST_FILE, NEVER_INDEX_FILE, ROUND_TRIP_FILE};
 
 use crate::error::RunError;
 use crate::platform::{self, Space};
-use crate::timed_fs::{Folder, TimedFs, folder_open_error};
+use crate::timed_fs::{Folder, TimedFs, collect_entries, folder_open_error};
 use longhaul_model::Operation;
 
+/// Largest number of other sandboxes in the folder of a target. A target has one for each machine and database.
+const MAX_OTHERS: u64 = 100_000;
 /// Bytes of the file of [`Sandbox::write_segments`]: enough for 20 ms at 100 Mbit/s, and not felt in a round.
 const SEGMENTS_BYTES: usize = 256 << 10;
 
@@ -133,13 +136,13 @@ impl Sandbox {
     pub fn others(location: &SandboxLocation<'_>, context: &TimedFs<'_>) -> Result<Vec<String>, RunError> {
         let target = open_target(location.target_path, context)?;
         let own = location.folder_name();
-        let is_other = |name: &String| *name != own && name.starts_with(FOLDER_PREFIX);
         let name = |entry: io::Result<DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
-        let list = || target.entries()?.map(name).collect::<io::Result<Vec<_>>>();
+        let is_sandbox = |name: &String| *name != own && name.starts_with(FOLDER_PREFIX);
+        let is_other = |name: &io::Result<String>| name.is_err() || name.as_ref().is_ok_and(is_sandbox);
+        let list = || collect_entries(target.entries()?.map(name).filter(is_other), MAX_OTHERS);
         let mut names = context
             .timed(Operation::Readdir, list)
             .map_err(|error| RunError::operation(Operation::Readdir, location.target_path, error))?;
-        names.retain(is_other);
         names.sort();
         Ok(names)
     }
@@ -196,6 +199,18 @@ impl Sandbox {
         Ok(())
     }
 
+    /// Looks up a name that nothing has and that was never looked up before, so that no client has the answer in memory.
+    pub fn look_up_unused_name(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
+        let name = CString::new(format!("unused {}", platform::monotonic_ns())).unwrap_or_default();
+        let look = || match platform::attributes_at(self.directory.as_fd(), &name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            answer => answer.map(drop),
+        };
+        context
+            .timed(Operation::Lookup, look)
+            .map_err(|error| RunError::operation(Operation::Lookup, &self.path, error))
+    }
+
     /// Returns the free and the total space on the target.
     pub fn space(&self, context: &TimedFs<'_>) -> Result<Space, RunError> {
         context
@@ -213,7 +228,7 @@ fn open_target(path: &Path, context: &TimedFs<'_>) -> Result<Dir, RunError> {
             "there is no such folder",
             "Mount the share, or correct the path of the target",
         )),
-        Err(error) => Err(RunError::operation(Operation::Getattr, path, error)),
+        Err(error) => Err(with_denied_access(RunError::operation(Operation::Getattr, path, error))),
         Ok(facts) if facts.is_symlink() => Err(RunError::refused(
             path,
             match std::fs::canonicalize(path) {
@@ -228,7 +243,17 @@ fn open_target(path: &Path, context: &TimedFs<'_>) -> Result<Dir, RunError> {
         Ok(_) => context
             .timed(Operation::Open, || platform::open_directory(path))
             .map(|handle| Dir::from_std_file(File::from(handle)))
-            .map_err(|error| folder_open_error(path, error)),
+            .map_err(|error| with_denied_access(folder_open_error(path, error))),
+    }
+}
+
+/// Tells a missing permission to open the target's folder from other errors, which stay as they are.
+fn with_denied_access(error: RunError) -> RunError {
+    match error {
+        RunError::Operation { operation, path, source } if source.kind() == ErrorKind::PermissionDenied => {
+            RunError::AccessDenied { operation, path, source }
+        }
+        other => other,
     }
 }
 
@@ -283,6 +308,19 @@ mod tests {
         assert!(refusal(&file, "m").contains("not a folder"));
         assert!(refusal(&link, "m").contains("symbolic link"));
         assert!(refusal(&folder.path().join("missing"), "m").contains("no such folder"));
+    }
+
+    #[test]
+    fn missing_permission_for_the_target_is_no_failure() {
+        let failed = |code| {
+            RunError::operation(Operation::Open, Path::new("/nas"), io::Error::from_raw_os_error(code))
+        };
+        let denied = with_denied_access(failed(libc::EACCES));
+        assert_eq!(denied.outcome(), longhaul_model::Outcome::Unavailable);
+        // The service knows a missing Kerberos ticket by it.
+        assert_eq!(denied.failure().error.as_deref(), Some("EACCES"));
+        assert!(denied.failure().message.contains("Check the folder's owner"));
+        assert_eq!(with_denied_access(failed(libc::EIO)).outcome(), longhaul_model::Outcome::Error);
     }
 
     #[test]

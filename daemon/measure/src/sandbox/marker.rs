@@ -14,6 +14,7 @@ use super::location::SandboxLocation;
 use super::names::{MARKER_FILE, partial_name};
 use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;
+use crate::platform::{SYSTEM, System};
 use crate::timed_fs::TimedFs;
 
 /// Version of the layout of a sandbox, stored in its marker.
@@ -121,9 +122,9 @@ fn write_marker(
     let text = serde_json::to_vec_pretty(&marker).expect("a marker is plain data");
     let written = context.timed(Operation::Write, || control_file::replace(directory, MARKER_FILE, &text));
     written.map_err(|error| match error.raw_os_error() {
-        // EPERM can only come from privacy protection: the folder was created by this user, as it is empty and its
-        // name contains the id of this installation.
-        Some(libc::EPERM) => {
+        // On a Mac EPERM can only come from privacy protection: the folder was created by this user, as it is empty and its
+        // name contains the id of this installation. Linux has no such protection.
+        Some(libc::EPERM) if SYSTEM == System::MacOs => {
             RunError::PrivacyBlocked { operation: Operation::Create, path: path.join(MARKER_FILE) }
         }
         _ => failed(error),

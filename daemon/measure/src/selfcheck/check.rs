@@ -92,7 +92,7 @@ impl CheckAnswer {
 /// Returns the text of an error, without paths and names.
 pub fn error_text(error: &RunError) -> String {
     match error {
-        RunError::Operation { operation, source, .. } => {
+        RunError::Operation { operation, source, .. } | RunError::AccessDenied { operation, source, .. } => {
             let name = platform::error_name(source).unwrap_or_else(|| source.kind().to_string());
             format!("`{operation}` failed: {name}")
         }

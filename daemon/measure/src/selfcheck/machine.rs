@@ -186,7 +186,7 @@ fn mount_watch() -> CheckAnswer {
     let (start, mut events) = (Instant::now(), 0);
     while let Some(left) = WATCHED.checked_sub(start.elapsed()).filter(|_| events <= MOST_EVENTS) {
         match watch.wait(Some(left)) {
-            Ok(changed) => events += usize::from(changed),
+            Ok(event) => events += usize::from(event.is_some()),
             Err(error) => return CheckAnswer::differs(error_name(&error)),
         }
     }

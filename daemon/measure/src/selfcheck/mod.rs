@@ -13,7 +13,6 @@ mod environment;
 mod listing;
 mod machine;
 mod mount;
-mod names;
 mod redaction;
 mod replacement;
 mod scratch;
@@ -52,12 +51,11 @@ const REMOVE_CHECK: TargetCheck = TargetCheck::named("removal", TargetCheckMetho
 
 /// Returns all checks that need a target, in the order in which they run.
 pub fn target_checks() -> impl Iterator<Item = &'static TargetCheck> {
-    const GROUPS: [&[TargetCheck]; 8] = [
+    const GROUPS: [&[TargetCheck]; 7] = [
         mount::CHECKS,
         &[OPEN_CHECK],
         listing::CHECKS,
         attributes::CHECKS,
-        names::CHECKS,
         replacement::CHECKS,
         cache::CHECKS,
         &[REMOVE_CHECK],

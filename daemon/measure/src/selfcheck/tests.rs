@@ -93,7 +93,7 @@ fn only_leftovers_of_a_killed_check_are_removed() {
     check_all(|place, _, sandbox, context| {
         let folder = place.join(".longhaul-selfcheck-nas/selfcheck");
         std::fs::create_dir(&folder).unwrap();
-        for name in ["time", "._time", "entry-7", "a:b", "Case"] {
+        for name in ["time", "._time", "entry-7", "._marked-0", "moved"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
         ScratchFolder::create(sandbox, context).unwrap();
@@ -113,7 +113,7 @@ fn clean_recognizes_the_files_of_a_killed_check() {
     check_all(|place, _, sandbox, context| {
         let folder = place.join(".longhaul-selfcheck-nas/selfcheck");
         std::fs::create_dir(&folder).unwrap();
-        for name in ["time", "._moved", "marked-3", &"n".repeat(255), "caf\u{e9}"] {
+        for name in ["time", "._moved", "marked-3", "over-new"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
         let report = sandbox.clean(CleanMode::Remove, context, &owns).unwrap();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::context::TimedFs;
+use super::entry_limit::{MAX_ENTRIES, limit_entries};
 use crate::error::RunError;
 use crate::platform::{
     self, Access, Attributes, ByteRange, Entry, LISTS_ATTRIBUTES, ListingFields, LockAction, Space,
@@ -115,7 +116,7 @@ impl TimedFs<'_> {
 
     /// Lists a folder and calls `each` for every entry. Each system call returns a batch of entries.
     ///
-    /// The listing starts at the current position of the folder's handle.
+    /// The listing starts at the current position of the folder's handle. More than [`MAX_ENTRIES`] are an error.
     pub fn list<E: From<RunError>>(
         &self,
         folder: &Folder,
@@ -124,6 +125,7 @@ impl TimedFs<'_> {
         mut each: impl FnMut(Entry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let operation = if LISTS_ATTRIBUTES { Operation::ReaddirAttributes } else { Operation::Readdir };
+        let mut listed = 0;
         loop {
             let buffer = &mut listing.0;
             let at = || folder.path.clone();
@@ -131,7 +133,13 @@ impl TimedFs<'_> {
             if length == 0 {
                 return Ok(());
             }
-            platform::entries(&listing.0[..length.min(listing.0.len())]).try_for_each(&mut each)?;
+            let mut entries = 0;
+            let batch = platform::entries(&listing.0[..length.min(listing.0.len())]);
+            let visited = batch.inspect(|_| entries += 1).try_for_each(&mut each);
+            self.recorder.add_listed(entries);
+            visited?;
+            listed += entries;
+            limit_entries(&folder.path, listed, MAX_ENTRIES)?;
         }
     }
 

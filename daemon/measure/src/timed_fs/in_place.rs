@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use super::context::TimedFs;
 use super::files::{Folder, OpenFile};
 use crate::error::RunError;
-use crate::platform::{self, Access, FileIdentity, MetadataSource};
+use crate::platform::{self, Access, EntryKind, FileFacts};
 use longhaul_model::Operation;
 
 /// The names of the temporary file and its hard link that [`TimedFs::has_reliable_link_counts`] creates.
@@ -43,7 +43,7 @@ impl TimedFs<'_> {
         file: &OpenFile,
         size: Option<u64>,
     ) -> Result<(), RunError> {
-        let found = platform::identity_of(file.fd(), MetadataSource::Client)
+        let found = platform::open_file_facts(file.fd())
             .map_err(|error| RunError::operation(Operation::Getattr, &file.path, error))?;
         match (not_exclusive_reason(&found, folder.device()?), size) {
             (Some(reason), _) => Err(RunError::NotExclusive { path: file.path.clone(), reason }),
@@ -59,7 +59,7 @@ impl TimedFs<'_> {
     ///
     /// Queries the server instead of this machine's cache, so it must not be called in a phase.
     pub fn in_place_refusal(&self, folder: &Folder, name: &CStr) -> Result<Option<String>, RunError> {
-        let query = || platform::identity_at(folder.fd(), name, MetadataSource::Server);
+        let query = || platform::server_facts_at(folder.fd(), name);
         let found = self.call(Operation::Getattr, || folder.join(name), query)?;
         Ok(not_exclusive_reason(&found, folder.device()?))
     }
@@ -76,9 +76,9 @@ impl TimedFs<'_> {
         self.remove_link_check(folder)?;
         self.close(self.create(folder, name)?)?;
         let linked = self.timed(Operation::Create, || platform::link_at(folder.fd(), name, second));
-        let answer = linked.and_then(|()| platform::identity_at(folder.fd(), name, MetadataSource::Server));
+        let answer = linked.and_then(|()| platform::server_facts_at(folder.fd(), name));
         self.remove_link_check(folder)?;
-        Ok(answer.is_ok_and(|identity| identity.links == 2))
+        Ok(answer.is_ok_and(|facts| facts.links == 2))
     }
 
     fn remove_link_check(&self, folder: &Folder) -> Result<(), RunError> {
@@ -92,10 +92,10 @@ impl TimedFs<'_> {
 }
 
 /// Returns the reason, for the user, why a file must not be written in place; `None` if it may be.
-fn not_exclusive_reason(found: &FileIdentity, device: u64) -> Option<String> {
+fn not_exclusive_reason(found: &FileFacts, device: u64) -> Option<String> {
     match found {
-        FileIdentity { is_regular: false, .. } => Some("it is not a regular file".to_owned()),
-        FileIdentity { links, .. } if *links != 1 => Some(format!("it has {links} hard links")),
+        FileFacts { kind, .. } if *kind != EntryKind::File => Some("it is not a regular file".to_owned()),
+        FileFacts { links, .. } if *links != 1 => Some(format!("it has {links} hard links")),
         found if found.device != device => Some("it is on another file system".to_owned()),
         _ => None,
     }
@@ -108,13 +108,22 @@ mod tests {
 
     #[test]
     fn only_a_regular_file_with_one_link_is_exclusive() {
-        let ours = FileIdentity { is_regular: true, links: 1, size: 9, device: 4 };
+        let ours = FileFacts {
+            kind: EntryKind::File,
+            size: 9,
+            allocated_bytes: 4096,
+            links: 1,
+            device: 4,
+            mode: 0o644,
+            modified_ns: 0,
+            created_ns: None,
+        };
         assert_eq!(not_exclusive_reason(&ours, 4), None);
-        let reason = |found: FileIdentity| not_exclusive_reason(&found, 4).unwrap();
-        assert!(reason(FileIdentity { links: 2, ..ours }).contains("2 hard links"));
-        assert!(reason(FileIdentity { links: 0, ..ours }).contains("0 hard links"));
-        assert!(reason(FileIdentity { is_regular: false, ..ours }).contains("regular"));
-        assert!(reason(FileIdentity { device: 5, ..ours }).contains("file system"));
+        let reason = |found: FileFacts| not_exclusive_reason(&found, 4).unwrap();
+        assert!(reason(FileFacts { links: 2, ..ours }).contains("2 hard links"));
+        assert!(reason(FileFacts { links: 0, ..ours }).contains("0 hard links"));
+        assert!(reason(FileFacts { kind: EntryKind::Other, ..ours }).contains("regular"));
+        assert!(reason(FileFacts { device: 5, ..ours }).contains("file system"));
     }
 
     #[test]

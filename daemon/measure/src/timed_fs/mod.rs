@@ -5,21 +5,22 @@
 //! messages, and bytes are counted after the second clock read.
 
 mod buffer;
+mod check_calls;
 mod context;
-mod fidelity_calls;
+mod entry_limit;
 mod files;
 mod in_place;
 mod parallel;
 mod path_calls;
 mod privacy;
 mod rate_limit;
-mod selfcheck_calls;
 mod session;
 mod stop_switch;
 
 pub use buffer::Buffer;
 pub(crate) use context::clock_pair_ns;
 pub use context::{TimedFs, timed_fs_overhead_ns};
+pub(crate) use entry_limit::{MAX_ENTRIES, collect_entries, limit_entries};
 pub use files::{Folder, ListingBuffer, OpenFile};
 pub use in_place::LINK_CHECK_FILES;
 pub use path_calls::{Answer, NameChange};

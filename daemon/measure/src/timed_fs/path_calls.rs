@@ -55,11 +55,11 @@ impl TimedFs<'_> {
         Ok(opened.map(|handle| Folder::from_handle(handle, &folder.join(path))))
     }
 
-    /// Opens a file or folder below a folder as a place in the tree (`O_PATH`): no request is sent beyond those of a look-up. On macOS it
+    /// Opens only the path of a file or folder below a folder (`O_PATH`): no request is sent beyond those of a look-up. On macOS it
     /// is opened for reading.
-    pub fn open_place_below(&self, folder: &Folder, path: &CStr) -> Result<Answer<Folder>, RunError> {
-        let opened =
-            self.answer(Operation::Open, (folder, path), || platform::open_place_below(folder.fd(), path))?;
+    pub fn open_path_only_below(&self, folder: &Folder, path: &CStr) -> Result<Answer<Folder>, RunError> {
+        let opened = self
+            .answer(Operation::Open, (folder, path), || platform::open_path_only_below(folder.fd(), path))?;
         Ok(opened.map(|handle| Folder::from_handle(handle, &folder.join(path))))
     }
 

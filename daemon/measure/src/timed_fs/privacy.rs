@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::context::TimedFs;
 use crate::error::RunError;
-use crate::platform::{self, Access};
+use crate::platform::{self, Access, SYSTEM, System};
 use longhaul_model::Operation;
 
 /// The facts about a file that could not be opened.
@@ -40,11 +40,18 @@ impl OpenRefusal {
     }
 }
 
-/// Returns the error for a folder whose attributes could be read, but that could not be opened. Missing permissions are EACCES
-/// (open(2)); on a Mac EPERM comes from privacy settings, and Linux has no cause of it for a folder.
+/// Returns the error for a folder whose attributes could be read, but that could not be opened.
 pub(crate) fn folder_open_error(path: &Path, error: io::Error) -> RunError {
+    folder_open_error_on(SYSTEM, path, error)
+}
+
+/// Missing permissions are EACCES (open(2)). On a Mac EPERM comes from privacy settings, which Linux does not have: there it is
+/// the refusal of a server (see `error.rs`).
+fn folder_open_error_on(system: System, path: &Path, error: io::Error) -> RunError {
     match error.raw_os_error() {
-        Some(libc::EPERM) => RunError::PrivacyBlocked { operation: Operation::Open, path: path.to_owned() },
+        Some(libc::EPERM) if system == System::MacOs => {
+            RunError::PrivacyBlocked { operation: Operation::Open, path: path.to_owned() }
+        }
         _ => RunError::operation(Operation::Open, path, error),
     }
 }
@@ -97,6 +104,17 @@ mod tests {
             OpenRefusal { owner: Some(1024), folder_owner: Some(1024), ..BLOCKED }.is_privacy_refusal(),
             "the server maps all users to one"
         );
+    }
+
+    #[test]
+    fn eperm_for_a_folder_is_a_privacy_refusal_on_a_mac_only() {
+        let refused = |system| {
+            folder_open_error_on(system, Path::new("/m/nas"), io::Error::from_raw_os_error(libc::EPERM))
+        };
+        assert!(matches!(refused(System::MacOs), RunError::PrivacyBlocked { .. }));
+        let on_linux = refused(System::Linux);
+        assert!(matches!(on_linux, RunError::Operation { operation: Operation::Open, .. }));
+        assert_eq!(on_linux.outcome(), longhaul_model::Outcome::Error);
     }
 
     #[test]

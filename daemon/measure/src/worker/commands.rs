@@ -16,6 +16,7 @@ use crate::inventory::NotRemovedReason;
 use crate::recorder::Recorder;
 use crate::samplers::{ProbeSwitch, SampleReporter};
 use crate::sandbox::{CleanMode, CleanReport, MAX_FOREIGN_LISTED, Sandbox};
+use crate::timed_fs::StopSwitch;
 use crate::workloads::Catalog;
 use crate::{local_folder, platform};
 use longhaul_model::ProbeMode;
@@ -35,7 +36,6 @@ pub fn serve(
     input.read_line(&mut line)?;
     let setup: WorkerSetup = serde_json::from_str(&line)?;
     let _lock = WorkerLock::acquire(&setup)?;
-    platform::prepare_worker();
     let recorder = Arc::new(Recorder::open(&setup.recorder)?);
     // Both processes have mapped the recorder now. On macOS it has a path, which is removed here so that no file
     // is left behind if the worker is killed.
@@ -62,7 +62,13 @@ pub fn serve(
         made_sandbox: Cell::default(),
     };
     let (sender, tasks) = mpsc::channel();
-    worker.listen(input, sender.clone());
+    let reader = CommandReader {
+        stop: Arc::clone(&worker.stop),
+        probe_switch: Arc::clone(&worker.probe_switch),
+        tasks: sender.clone(),
+        forbid_hang: platform::forbid_remote_hang,
+    };
+    std::thread::spawn(move || reader.read(input));
     worker.find_mount();
     worker.send(&worker.ready_message())?;
     let device = worker.start_probe(sender)?;
@@ -71,32 +77,42 @@ pub fn serve(
     served
 }
 
-impl Worker {
-    /// Starts the thread that reads commands. Stop and probe commands take effect immediately; all other commands
-    /// are queued.
-    fn listen(&self, input: impl BufRead + Send + 'static, tasks: mpsc::Sender<LeaderTask>) {
-        let (stop, probe_switch) = (Arc::clone(&self.stop), Arc::clone(&self.probe_switch));
-        std::thread::spawn(move || {
-            for line in input.lines() {
-                let command = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-                match command {
-                    None => break,
-                    Some(WorkerCommand::Stop { capped: true }) => stop.stop(StopReason::Cap),
-                    Some(WorkerCommand::Stop { capped: false }) => stop.stop(StopReason::Supervisor),
-                    Some(WorkerCommand::Probe { probing }) => probe_switch.set_probing(probing),
-                    Some(other) => {
-                        stop.reset();
-                        if tasks.send(LeaderTask::Command(other)).is_err() {
-                            break;
-                        }
+/// Reader of the supervisor's commands, in a thread of its own.
+struct CommandReader {
+    stop: Arc<StopSwitch>,
+    probe_switch: Arc<ProbeSwitch>,
+    tasks: mpsc::Sender<LeaderTask>,
+    /// Makes calls that wait for a dead server fail, if the system can.
+    forbid_hang: fn() -> io::Result<()>,
+}
+
+impl CommandReader {
+    /// Reads commands until the supervisor is gone. Stop and probe commands take effect immediately; all other commands are queued.
+    fn read(self, input: impl BufRead) {
+        for line in input.lines() {
+            let command = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+            match command {
+                None => break,
+                Some(WorkerCommand::Stop { capped: true }) => self.stop.stop(StopReason::Cap),
+                Some(WorkerCommand::Stop { capped: false }) => self.stop.stop(StopReason::Supervisor),
+                Some(WorkerCommand::Probe { probing }) => self.probe_switch.set_probing(probing),
+                Some(other) => {
+                    self.stop.reset();
+                    if self.tasks.send(LeaderTask::Command(other)).is_err() {
+                        break;
                     }
                 }
             }
-            stop.stop(StopReason::Orphaned);
-            let _ = tasks.send(LeaderTask::End);
-        });
+        }
+        self.stop.stop(StopReason::Orphaned);
+        // Only now: before, also after a stop, the error would be stored as one of the share, while the same silence over SMB is only
+        // slow or a hang. Without the setting, the process ends when its call returns or when it is killed.
+        let _ = (self.forbid_hang)();
+        let _ = self.tasks.send(LeaderTask::End);
     }
+}
 
+impl Worker {
     /// Executes queued tasks one after the other until the supervisor is gone.
     fn run_tasks(&self, tasks: &mpsc::Receiver<LeaderTask>, device: Option<u64>) -> io::Result<()> {
         for task in tasks {
@@ -112,7 +128,7 @@ impl Worker {
     fn handle_command(&self, command: WorkerCommand) -> io::Result<()> {
         match command {
             WorkerCommand::Prepare(assignment) => {
-                self.retry_version_query()?;
+                self.retry_protocol_query()?;
                 self.probe_switch.set_preparing(&assignment.workload);
                 let failed = self.prepare(&assignment);
                 self.finish_workload(&assignment);
@@ -197,4 +213,38 @@ fn remove_local(path: &Path) -> Result<Vec<PathBuf>, RunError> {
         }
     }
     Ok(foreign)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    use super::*;
+
+    static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+    fn forbid_hang() -> io::Result<()> {
+        IS_FORBIDDEN.store(true, SeqCst);
+        Ok(())
+    }
+
+    #[test]
+    fn calls_may_hang_until_the_supervisor_is_gone() {
+        let (mut supervisor, input) = UnixStream::pair().unwrap();
+        let (sender, tasks) = mpsc::channel();
+        let probe_switch = Arc::new(ProbeSwitch::new(ProbeMode::DuringRuns));
+        let reader = CommandReader { stop: Arc::default(), probe_switch, tasks: sender, forbid_hang };
+        let thread = std::thread::spawn(move || reader.read(BufReader::new(input)));
+        for command in [WorkerCommand::Stop { capped: true }, WorkerCommand::CreateSandbox] {
+            writeln!(supervisor, "{}", serde_json::to_string(&command).unwrap()).unwrap();
+        }
+        assert!(matches!(tasks.recv().unwrap(), LeaderTask::Command(WorkerCommand::CreateSandbox)));
+        assert!(!IS_FORBIDDEN.load(SeqCst), "a stopped worker may be used again");
+        drop(supervisor);
+        thread.join().unwrap();
+        assert!(matches!(tasks.recv().unwrap(), LeaderTask::End) && IS_FORBIDDEN.load(SeqCst));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::message::FidelityStep;
 use super::state::Worker;
-use crate::checks::fidelity::{self, Place};
+use crate::checks::fidelity::{self, PropertyFolder};
 use crate::error::RunError;
 use crate::sandbox::{CleanMode, Sandbox};
 use crate::selfcheck::error_text;
@@ -45,7 +45,7 @@ impl Worker {
     /// Holds a lock until the next step. Returns a finding if the target refuses it.
     fn hold_lock(&self, sandbox: &Sandbox) -> Result<Option<Finding>, RunError> {
         let context = self.untracked_fs();
-        let place = Place::create(sandbox, Property::LockAcrossMounts, None, &context)?;
+        let place = PropertyFolder::create(sandbox, Property::LockAcrossMounts, None, &context)?;
         match fidelity::hold_lock(&place)? {
             Ok(file) => self.held_lock.replace(Some(file)),
             Err(finding) => return Ok(Some(finding)),
@@ -57,7 +57,7 @@ impl Worker {
         let context = self.untracked_fs();
         let mount = self.mount.borrow();
         let protocol = mount.as_ref().map(|mount| &mount.protocol);
-        let mut place = Place::create(sandbox, property, protocol, &context)?;
+        let mut place = PropertyFolder::create(sandbox, property, protocol, &context)?;
         let found = fidelity::check(property, &mut place);
         let removed = place.remove();
         let mut finding = found?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::state::Worker;
-use crate::checks::integrity::{FileToRead, RangeElsewhere, examine_file, read_elsewhere};
+use crate::checks::integrity::{FileToRead, OtherSandboxRange, examine_file, read_elsewhere};
 use crate::error::{FoundBytes, RunError};
 use crate::platform::wall_clock;
 use crate::workloads::{Job, Workload, last_good};
@@ -29,7 +29,7 @@ impl Worker {
 
     /// Reads a range of a file in another target's sandbox, and returns the fingerprint of its bytes; `None` if the file is
     /// missing.
-    pub fn read_elsewhere(&self, range: &RangeElsewhere) -> Result<Option<u64>, RunError> {
+    pub fn read_elsewhere(&self, range: &OtherSandboxRange) -> Result<Option<u64>, RunError> {
         read_elsewhere(&self.timed_fs(), &self.setup.target.path, range)
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::examination::TargetExamination;
 use crate::checks::freshness::{ClockOffset, FreshnessSession, MadeChange, WatchLimit, WatchedChange};
-use crate::checks::integrity::RangeElsewhere;
+use crate::checks::integrity::OtherSandboxRange;
 use crate::sandbox::{CleanMode, CleanReport};
 use crate::selfcheck::Check;
 use crate::workloads::Settings;
@@ -86,7 +86,7 @@ pub enum WorkerCommand {
         operations_per_second: Option<u32>,
     },
     /// Reads a range of a file in another target's sandbox; answered by [`WorkerMessage::RangeRead`].
-    ReadElsewhere(RangeElsewhere),
+    ReadElsewhere(OtherSandboxRange),
     /// A step of a freshness session; answered by [`WorkerMessage::Freshness`].
     Freshness(FreshnessCommand),
     /// Changes the mode of the latency probe. Takes effect immediately.

@@ -9,7 +9,7 @@ use crate::error::RunError;
 use crate::parse::share_option;
 use crate::platform;
 use crate::sandbox::Sandbox;
-use longhaul_model::{Mount, NegotiatedOptions, Operation, ProtocolFamily};
+use longhaul_model::{Mount, NegotiatedOptions, Operation, Protocol, ProtocolFamily};
 
 impl Worker {
     /// Finds the mount of the target and queries its negotiated options.
@@ -17,7 +17,12 @@ impl Worker {
         let path = &self.setup.target.path;
         // The path is resolved in the worker, not in the service, because the call hangs if the server is dead.
         // Here the hang is recorded, and it blocks only this worker.
-        let real = self.untracked_fs().timed(Operation::Lookup, || std::fs::canonicalize(path));
+        let real = self.untracked_fs().timed(Operation::Lookup, || {
+            let real = std::fs::canonicalize(path)?;
+            // Resolving a path does not mount an automount at its end, and opening it does (Linux fs/namei.c, `follow_automount`).
+            let _ = platform::open_directory(&real);
+            Ok(real)
+        });
         let mounts = platform::mounts().unwrap_or_default();
         let found = real.ok().and_then(|real| Some((Mount::for_path(&mounts, &real)?.clone(), real)));
         *self.mount.borrow_mut() =
@@ -26,18 +31,19 @@ impl Worker {
 
     /// Adds the tag of the share to the options of a network mount, so that runs on another NAS are not pooled.
     fn with_share(&self, mut found: TargetMount) -> TargetMount {
-        let is_network = found.protocol.family() == ProtocolFamily::Network;
+        // Without the others, whose sources have no form in common: a tag of them would open an epoch.
+        let is_other = matches!(found.protocol, Protocol::Other(_));
+        let is_network = found.protocol.family() == ProtocolFamily::Network && !is_other;
         let option = share_option(&found.mount.source, &self.setup.machine).filter(|_| is_network);
         found.negotiated.extend(option);
         found
     }
 
-    /// Queries the protocol version again if it is unknown, and sends the result. The tool that reports the
-    /// version gives no answer while a session is being re-established after sleep; without the retry, the whole
+    /// Queries the protocol again if its version is unknown, or if the share was not mounted yet, and sends the result. The tool
+    /// that reports the version gives no answer while a session is being re-established after sleep; without the retry, the whole
     /// round would be stored without a version.
-    pub fn retry_version_query(&self) -> io::Result<()> {
-        let lacks_version = |found: &TargetMount| found.protocol.is_version_unknown();
-        if !self.mount.borrow().as_ref().is_some_and(lacks_version) {
+    pub fn retry_protocol_query(&self) -> io::Result<()> {
+        if !self.mount.borrow().as_ref().is_some_and(|found| needs_retry(&found.protocol)) {
             return Ok(());
         }
         self.find_mount();
@@ -95,5 +101,25 @@ impl Worker {
     /// Returns the negotiated options of the mount, which distinguish epochs.
     pub fn negotiated(&self) -> NegotiatedOptions {
         self.mount.borrow().as_ref().map(|found| found.negotiated.clone()).unwrap_or_default()
+    }
+}
+
+/// Returns whether a later query can tell more about the protocol of a target.
+fn needs_retry(protocol: &Protocol) -> bool {
+    protocol.is_version_unknown() || protocol.is_automount()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_automount_is_queried_again() {
+        assert!(needs_retry(&Protocol::Other("autofs".to_owned())) && needs_retry(&Protocol::Smb(None)));
+        for known in
+            [Protocol::Nfs(Some("4.2".to_owned())), Protocol::Other("ceph".to_owned()), Protocol::Afp]
+        {
+            assert!(!needs_retry(&known), "{known}");
+        }
     }
 }

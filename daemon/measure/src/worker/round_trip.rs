@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::state::Worker;
-use crate::platform;
+use crate::error::RunError;
+use crate::platform::{self, SYSTEM, System};
+use crate::sandbox::Sandbox;
+use crate::timed_fs::TimedFs;
 use crate::workloads::Job;
 use longhaul_model::{Counters, ProtocolFamily};
 
@@ -25,9 +28,9 @@ pub struct Network {
 }
 
 impl Worker {
-    /// Measures the network to the server: the round-trip time is the shortest of a few requests for the free space of the
-    /// target, which clients do not answer from memory. Only those count that are seen on the connection. Nothing is
-    /// measured for a local file system, or if the connection or its counters are unknown.
+    /// Measures the network to the server: the round-trip time is the shortest of a few small requests. Only those count that
+    /// are seen on the connection. Nothing is measured for a local file system, or if the connection or its counters are
+    /// unknown.
     pub fn network(&self, job: &Job<'_>) -> Network {
         let mount = self.mount.borrow();
         let Some(mount) = mount.as_ref().map(|known| &known.mount) else { return Network::default() };
@@ -42,13 +45,39 @@ impl Worker {
         let attempts = (0..REQUESTS).filter_map(|_| {
             let before = counters()?;
             let began_ns = platform::monotonic_ns();
-            job.sandbox.space(&job.untimed()).ok()?;
+            request(SYSTEM, job.sandbox, &job.untimed()).ok()?;
             let taken = Duration::from_nanos(platform::monotonic_ns().saturating_sub(began_ns));
-            let messages = messages_between(&before, &counters()?)?;
-            Some(taken / messages)
+            Some(Attempt { taken, messages: messages_between(&before, &counters()?) })
         });
-        Network { round_trip_us: attempts.min().map(|shortest| shortest.as_micros() as u64), send_rate }
+        Network { round_trip_us: shortest_us(attempts), send_rate }
     }
+}
+
+/// A small request to the server.
+struct Attempt {
+    taken: Duration,
+    /// Number of messages that were sent on the connection meanwhile, by any program; `None` if none was.
+    messages: Option<u32>,
+}
+
+/// Makes a small request that the client of this system does not answer from memory.
+///
+/// On Linux that is one for the free space. A Mac keeps it: smbfs for two seconds (SMBClient kernel/smbfs/smbfs.h:500,
+/// smbfs_vfsops.c:2263), and NFS limits such requests (NFS kext/nfs_vfsops.c:810-827). An answer from memory takes
+/// microseconds, and would count as soon as any program sends something on the connection meanwhile. No rule could tell it from
+/// a round trip, because most attempts may be such. So a Mac looks up a new name each time, which is in no cache of names
+/// (SMBClient kernel/smbfs/smbfs_vnops.c:11237-11358; NFS kext/nfs_vnops.c:2764-2850).
+fn request(system: System, sandbox: &Sandbox, context: &TimedFs<'_>) -> Result<(), RunError> {
+    match system {
+        System::Linux => sandbox.space(context).map(drop),
+        System::MacOs => sandbox.look_up_unused_name(context),
+    }
+}
+
+/// Returns the shortest time of a message in microseconds; `None` if no attempt was seen on the connection.
+fn shortest_us(attempts: impl Iterator<Item = Attempt>) -> Option<u64> {
+    let times = attempts.filter_map(|attempt| Some(attempt.taken / attempt.messages?));
+    times.min().map(|shortest| shortest.as_micros() as u64)
 }
 
 /// Writes a file and returns the last rate at which the network took it while there was more to send; `None` if it took
@@ -97,7 +126,8 @@ fn messages_between(before: &Counters, after: &Counters) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_model::{CounterScope, CounterSource, TcpCounters};
+    use crate::testing::Site;
+    use longhaul_model::{CounterScope, CounterSource, Operation, TcpCounters};
 
     fn counters(segments: Option<u64>, sent: Option<u64>) -> Counters {
         Counters {
@@ -105,6 +135,28 @@ mod tests {
             tcp: TcpCounters { segments_sent: segments, ..TcpCounters::default() },
             ..Counters::new(CounterSource::Connections, CounterScope::Server, "one".to_owned())
         }
+    }
+
+    #[test]
+    fn mac_looks_a_name_up_instead_of_the_free_space() {
+        let site = Site::new();
+        let (sandbox, context) = (site.sandbox(), site.context(0));
+        for (system, operation) in [(System::MacOs, Operation::Lookup), (System::Linux, Operation::Getattr)] {
+            site.recorder.clear();
+            request(system, &sandbox, &context).unwrap();
+            request(system, &sandbox, &context).unwrap();
+            let made = site.recorder.snapshot().operations;
+            let [only] = made.as_slice() else { panic!("{made:?}") };
+            assert_eq!((only.operation, only.latency.count(), only.errors), (operation, 2, 0));
+        }
+    }
+
+    #[test]
+    fn shortest_attempt_that_was_sent_is_the_round_trip() {
+        let attempt = |us, messages| Attempt { taken: Duration::from_micros(us), messages };
+        let all = [attempt(500, Some(1)), attempt(2, None), attempt(1400, Some(2)), attempt(3, None)];
+        assert_eq!(shortest_us(all.into_iter()), Some(500));
+        assert_eq!(shortest_us([attempt(2, None)].into_iter()), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::message::{Assignment, FailureReport, RunReport};
 use super::state::Worker;
 use crate::error::RunError;
 use crate::local_folder;
-use crate::platform::{self, IoPolicy, Space};
+use crate::platform::{self, IoPolicy, SYSTEM, Space};
 use crate::sandbox::Sandbox;
 use crate::timed_fs::{Session, timed_fs_overhead_ns};
 use crate::workloads::{Job, Workload};
@@ -107,11 +107,13 @@ impl Worker {
         // The monotonic clock stops during sleep, so a run that spans sleep would look faster than it was.
         let asleep = platform::asleep_ns();
         let mut result = self.with_job(assignment, &session, |workload, job| {
-            let policy = set_policy(workload.io_policy(), job);
-            conditions.io_policy = policy.map(|policy| policy.name().to_owned());
-            set_space(&mut conditions, job.sandbox.space(&job.untimed()).ok());
+            // Before the policy, which may slow these requests.
             let network = self.network(job);
             (conditions.round_trip_us, conditions.send_rate) = (network.round_trip_us, network.send_rate);
+            let policy = set_policy(workload.io_policy(), job);
+            self.probe_switch.set_io_policy(SYSTEM, policy);
+            conditions.io_policy = policy.map(|policy| policy.name().to_owned());
+            set_space(&mut conditions, job.sandbox.space(&job.untimed()).ok());
             let result = workload.run(job);
             if let Err(error) = &result {
                 self.examine_damage(workload, job, error);

@@ -72,7 +72,7 @@ impl Answer {
     }
 
     /// Returns true if the answer tells that the target does not keep something.
-    pub fn accuses_the_target(&self) -> bool {
+    pub fn is_target_fault(&self) -> bool {
         matches!(self.result, KeepResult::Lost | KeepResult::Changed | KeepResult::Refused)
     }
 

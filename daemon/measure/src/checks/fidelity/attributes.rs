@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::answer::Answer;
 use super::names::FILE;
-use super::place::Place;
+use super::property_folder::PropertyFolder;
 use crate::error::RunError;
 use crate::platform::{Access, FINDER_INFO, FINDER_TAGS, SYSTEM, System, TEST_XATTR, XattrValue};
 use crate::selfcheck::{self, TEST_TIME_NS, time_resolution};
@@ -15,7 +15,7 @@ const TEST_MODE: u16 = 0o640;
 /// Time of creation that a check sets: 3 March 2001.
 const TEST_CREATED: Duration = Duration::from_secs(983_577_600);
 
-pub fn permissions(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn permissions(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     place.create_file(FILE)?;
     let before = place.facts(FILE)?.mode;
     let file = place.open(FILE)?;
@@ -38,7 +38,7 @@ fn judge_mode(before: u16, found: u16) -> Answer {
     }
 }
 
-pub fn modification_time(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn modification_time(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     place.create_file(FILE)?;
     match place.context.set_times(place.folder(), FILE, TEST_TIME_NS) {
         Ok(true) => {}
@@ -57,7 +57,7 @@ fn judge_time(found_ns: i64) -> Answer {
     }
 }
 
-pub fn birth_time(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn birth_time(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     place.create_file(FILE)?;
     let Some(created_ns) = place.facts(FILE)?.created_ns else {
         return Ok(Answer::not_tested("this mount reports no time of creation"));
@@ -91,22 +91,22 @@ fn judge_birth(created_ns: i64, wanted_ns: i64, found_ns: Option<i64>) -> Answer
     }
 }
 
-pub fn sized_attribute(place: &mut Place<'_>, bytes: usize) -> Result<Answer, RunError> {
+pub fn sized_attribute(place: &mut PropertyFolder<'_>, bytes: usize) -> Result<Answer, RunError> {
     let value: Vec<u8> = (0..bytes).map(|offset| (offset * 31 % 251) as u8).collect();
     attribute(place, TEST_XATTR, &value)
 }
 
-pub fn finder_tags(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn finder_tags(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     attribute(place, FINDER_TAGS.name, FINDER_TAGS.value)
 }
 
-pub fn finder_info(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn finder_info(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     attribute(place, FINDER_INFO, &selfcheck::finder_info())
 }
 
 /// Checks an attribute that only some systems have.
 pub fn optional_attribute(
-    place: &mut Place<'_>,
+    place: &mut PropertyFolder<'_>,
     attribute_value: Option<XattrValue>,
 ) -> Result<Answer, RunError> {
     match attribute_value {
@@ -116,7 +116,7 @@ pub fn optional_attribute(
 }
 
 /// Sets an extended attribute of a new file, and reads it back through the file's name in the renamed folder.
-fn attribute(place: &mut Place<'_>, name: &CStr, value: &[u8]) -> Result<Answer, RunError> {
+fn attribute(place: &mut PropertyFolder<'_>, name: &CStr, value: &[u8]) -> Result<Answer, RunError> {
     place.create_file(FILE)?;
     let file = place.context.open(place.folder(), FILE, Access::Read)?;
     let set = place.context.setxattr(&file, name, value);

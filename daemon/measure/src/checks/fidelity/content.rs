@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::answer::Answer;
 use super::names::{FILE, numbered};
-use super::place::Place;
+use super::property_folder::PropertyFolder;
 use crate::error::RunError;
 use crate::platform::Access;
 
@@ -16,7 +16,7 @@ const RACES: u32 = 16;
 /// Number of threads that try to create each file.
 const THREADS: usize = 2;
 
-pub fn memory_map(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn memory_map(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let context = place.context;
     place.files.write(FILE, &[0; MAPPED_BYTES], context)?;
     let bytes: Vec<u8> = (0..MAPPED_BYTES).map(|offset| (offset * 31 % 251) as u8).collect();
@@ -39,7 +39,7 @@ pub fn memory_map(place: &mut Place<'_>) -> Result<Answer, RunError> {
 }
 
 /// Lets two threads create each of several files, of which one must win.
-pub fn exclusive_create(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn exclusive_create(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let (folder, won) = (place.folder(), AtomicUsize::new(0));
     let numbers: Vec<u32> = (0..RACES).flat_map(|number| [number; THREADS]).collect();
     place.context.run_parallel(THREADS, &numbers, |context, number| {

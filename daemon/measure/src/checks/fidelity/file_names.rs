@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 
 use super::answer::Answer;
 use super::names::{CONTROL, FILE, path_part};
-use super::place::Place;
+use super::property_folder::PropertyFolder;
 use crate::error::RunError;
 use crate::platform::{Access, ListingFields};
 use crate::selfcheck::{ListedEntry, error_text};
@@ -23,7 +23,7 @@ const MAPPED_DETAIL: &str = "this client maps the character, so other protocols 
 const CONTENT: &[u8] = b"content";
 
 /// Creates a file with this name, and looks under which name the renamed folder lists it.
-pub fn single(place: &mut Place<'_>, name: &CStr) -> Result<Answer, RunError> {
+pub fn single(place: &mut PropertyFolder<'_>, name: &CStr) -> Result<Answer, RunError> {
     if place.is_afp_on_linux() && name.count_bytes() > MAX_AFP_NAME_BYTES {
         return Ok(Answer::not_tested("this client creates such a name, and cannot remove it again"));
     }
@@ -53,7 +53,7 @@ pub fn single(place: &mut Place<'_>, name: &CStr) -> Result<Answer, RunError> {
 /// # Errors
 ///
 /// The error of the listing, if the folder still cannot be listed: then the file is not the reason.
-fn judge_unlisted(place: &Place<'_>, error: RunError) -> Result<Answer, RunError> {
+fn judge_unlisted(place: &PropertyFolder<'_>, error: RunError) -> Result<Answer, RunError> {
     match (&error, listed_names(place, |_| true)) {
         (RunError::Operation { .. }, Ok(_)) => Ok(Answer::changed(format!(
             "accepted, but the folder cannot be listed while it contains the file: {}",
@@ -73,7 +73,7 @@ fn is_mapped_over_smb(name: &CStr) -> bool {
 
 /// Returns the listed names without the control file.
 fn listed_names(
-    place: &Place<'_>,
+    place: &PropertyFolder<'_>,
     is_complete: impl Fn(&[ListedEntry]) -> bool,
 ) -> Result<Vec<CString>, RunError> {
     let listed = place.files.list_until(place.context, ListingFields::Names, is_complete)?;
@@ -92,7 +92,7 @@ fn judge_single(name: &CStr, listed: &[CString], is_found: bool) -> Answer {
 }
 
 /// Creates two files whose names are similar, and looks whether both exist.
-pub fn pair(place: &mut Place<'_>, names: [&CStr; 2]) -> Result<Answer, RunError> {
+pub fn pair(place: &mut PropertyFolder<'_>, names: [&CStr; 2]) -> Result<Answer, RunError> {
     let [first, second] = names;
     if let Err(error) = place.files.write(first, b"1", place.context) {
         return Answer::refused(error);
@@ -122,7 +122,7 @@ fn one_file() -> Answer {
 }
 
 /// Creates a file below many folders with long names.
-pub fn long_path(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn long_path(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let part = path_part();
     if let Err(error) = write_deep(place, &part) {
         return Answer::refused(error);
@@ -144,7 +144,7 @@ fn deep_bytes(part: &CStr) -> usize {
     PATH_DEPTH * (part.count_bytes() + 1) + FILE.count_bytes()
 }
 
-fn write_deep(place: &Place<'_>, part: &CStr) -> Result<(), RunError> {
+fn write_deep(place: &PropertyFolder<'_>, part: &CStr) -> Result<(), RunError> {
     let mut folder = place.context.create_and_open_folder(place.folder(), part)?;
     for _ in 1..PATH_DEPTH {
         folder = place.context.create_and_open_folder(&folder, part)?;
@@ -154,7 +154,7 @@ fn write_deep(place: &Place<'_>, part: &CStr) -> Result<(), RunError> {
     place.context.close(file)
 }
 
-fn open_deep(place: &Place<'_>, part: &CStr) -> Result<Folder, RunError> {
+fn open_deep(place: &PropertyFolder<'_>, part: &CStr) -> Result<Folder, RunError> {
     let mut folder = place.context.open_folder(place.folder(), part)?;
     for _ in 1..PATH_DEPTH {
         folder = place.context.open_folder(&folder, part)?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::answer::Answer;
 use super::names::numbered;
-use super::place::Place;
+use super::property_folder::PropertyFolder;
 use crate::error::RunError;
 
 /// Numbers of files to reach. The answer names the last one, so that it does not depend on the speed alone.
@@ -15,7 +15,7 @@ const CREATION_TIME: Duration = Duration::from_secs(1);
 /// Time in which files are created on a slow share, until the first step is reached.
 const MAX_CREATION_TIME: Duration = Duration::from_secs(4);
 
-pub fn check(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn check(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let (created, refused) = create_files(place)?;
     let listed = count_listed(place, created)?;
     // Removed here because their names are known: one call each.
@@ -29,7 +29,7 @@ pub fn check(place: &mut Place<'_>) -> Result<Answer, RunError> {
 }
 
 /// Creates files until the time is up. Returns their number, and the error if one is refused.
-fn create_files(place: &Place<'_>) -> Result<(u32, Option<RunError>), RunError> {
+fn create_files(place: &PropertyFolder<'_>) -> Result<(u32, Option<RunError>), RunError> {
     let start = Instant::now();
     let last = STEPS[STEPS.len() - 1];
     for number in 0..last {
@@ -47,7 +47,7 @@ fn create_files(place: &Place<'_>) -> Result<(u32, Option<RunError>), RunError> 
 }
 
 /// Returns the number of files that the renamed folder lists.
-fn count_listed(place: &mut Place<'_>, created: u32) -> Result<u32, RunError> {
+fn count_listed(place: &mut PropertyFolder<'_>, created: u32) -> Result<u32, RunError> {
     place.reopen()?;
     let listed: HashSet<_> = place.context.names(place.folder())?.into_iter().collect();
     Ok((0..created).filter(|number| listed.contains(&numbered(*number))).count() as u32)

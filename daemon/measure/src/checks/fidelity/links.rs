@@ -2,14 +2,14 @@
 
 use super::answer::Answer;
 use super::names::{FILE, OTHER};
-use super::place::Place;
+use super::property_folder::PropertyFolder;
 use crate::error::RunError;
 use crate::platform::EntryKind;
 
 /// Content of the file before and after it is written through its second name; both are equally long.
 const CONTENTS: [&[u8]; 2] = [b"first", b"other"];
 
-pub fn hard_link(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn hard_link(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let context = place.context;
     place.files.write(FILE, CONTENTS[0], context)?;
     if let Err(error) = context.link(place.folder(), FILE, OTHER) {
@@ -37,7 +37,7 @@ fn judge_links(links: u64, is_shared: bool) -> Answer {
     }
 }
 
-pub fn symbolic_link(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn symbolic_link(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let context = place.context;
     place.files.write(FILE, CONTENTS[0], context)?;
     if let Err(error) = context.symlink(place.folder(), FILE, OTHER) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::answer::Answer;
 use super::names::{FILE, FOLDER, folder_of};
-use super::place::Place;
+use super::property_folder::PropertyFolder;
 use crate::error::RunError;
 use crate::platform::{Access, ByteRange, LockAction, SYSTEM, System};
 use crate::timed_fs::{OpenFile, TimedFs};
@@ -33,7 +33,7 @@ impl LockOwner {
 }
 
 /// Locks a range through one handle, and tries to lock it through another one.
-pub fn within_mount(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn within_mount(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let context = place.context;
     place.files.write(FILE, b"locked", context)?;
     let (holder, other) = (place.open(FILE)?, place.open(FILE)?);
@@ -51,7 +51,7 @@ pub fn within_mount(place: &mut Place<'_>) -> Result<Answer, RunError> {
 }
 
 /// Locks the range of a new file for as long as the file is open. The error is the answer if the target refuses it.
-pub fn hold(place: &Place<'_>) -> Result<Result<OpenFile, Answer>, RunError> {
+pub fn hold(place: &PropertyFolder<'_>) -> Result<Result<OpenFile, Answer>, RunError> {
     place.files.write(FILE, b"locked", place.context)?;
     let holder = place.open(FILE)?;
     match place.context.lock_handle(&holder, LockAction::Take, RANGE) {

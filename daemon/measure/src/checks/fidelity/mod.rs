@@ -14,11 +14,11 @@ mod links;
 mod locks;
 mod names;
 mod open_files;
-mod place;
+mod property_folder;
 mod space;
 
 pub use names::{FOLDER, owns};
-pub use place::{Place, remove};
+pub use property_folder::{PropertyFolder, remove};
 
 use crate::error::RunError;
 use crate::platform::{ACCESS_CONTROL_LIST, RESOURCE_FORK};
@@ -45,7 +45,7 @@ pub fn untestable(property: Property) -> Option<Finding> {
 /// # Errors
 ///
 /// If the target cannot be used.
-pub fn hold_lock(place: &Place<'_>) -> Result<Result<OpenFile, Finding>, RunError> {
+pub fn hold_lock(place: &PropertyFolder<'_>) -> Result<Result<OpenFile, Finding>, RunError> {
     let held = locks::hold(place)?;
     Ok(held.map_err(|answer| answer.into_finding(Property::LockAcrossMounts)))
 }
@@ -66,12 +66,12 @@ pub fn try_lock(context: &TimedFs<'_>, target: &Path, sandbox: &str) -> Result<O
 /// # Errors
 ///
 /// If the user or the supervisor stopped the check.
-pub fn check(property: Property, place: &mut Place<'_>) -> Result<Finding, RunError> {
+pub fn check(property: Property, place: &mut PropertyFolder<'_>) -> Result<Finding, RunError> {
     let answer = match answer(property, place) {
-        Ok(answer) if answer.accuses_the_target() && !place.is_intact() => {
+        Ok(answer) if answer.is_target_fault() && !place.is_intact() => {
             Answer::not_tested("another program removed the files of the check")
         }
-        Ok(answer) if answer.accuses_the_target() && place.is_full() => {
+        Ok(answer) if answer.is_target_fault() && place.is_full() => {
             Answer::not_tested("the share has no free space")
         }
         Ok(answer) => answer,
@@ -81,7 +81,7 @@ pub fn check(property: Property, place: &mut Place<'_>) -> Result<Finding, RunEr
     Ok(answer.into_finding(property))
 }
 
-fn answer(property: Property, place: &mut Place<'_>) -> Result<Answer, RunError> {
+fn answer(property: Property, place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     match property {
         Property::Permissions => attributes::permissions(place),
         Property::ModificationTime => attributes::modification_time(place),

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use super::answer::Answer;
 use super::names::{FILE, OTHER};
-use super::place::Place;
+use super::property_folder::PropertyFolder;
 use crate::error::RunError;
 use crate::platform::Access;
 use crate::selfcheck::error_text;
@@ -14,7 +14,7 @@ const OLD: &[u8] = b"old content";
 const NEW: &[u8] = b"new content";
 
 /// Renames a file over another one that is open, as programs do that save a document.
-pub fn rename_over_open(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn rename_over_open(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let context = place.context;
     place.files.write(FILE, OLD, context)?;
     place.files.write(OTHER, NEW, context)?;
@@ -33,7 +33,7 @@ struct Names {
     other: Option<Vec<u8>>,
 }
 
-fn content(place: &Place<'_>, name: &CStr) -> Result<Option<Vec<u8>>, RunError> {
+fn content(place: &PropertyFolder<'_>, name: &CStr) -> Result<Option<Vec<u8>>, RunError> {
     match place.context.server_facts(place.folder(), name)? {
         Some(_) => Ok(Some(place.read_evicted(name, 0, OLD.len())?.0)),
         None => Ok(None),
@@ -41,7 +41,7 @@ fn content(place: &Place<'_>, name: &CStr) -> Result<Option<Vec<u8>>, RunError> 
 }
 
 /// Content of a file, as an open handle shows it.
-fn handle_content(place: &Place<'_>, open: &OpenFile) -> Result<Vec<u8>, RunError> {
+fn handle_content(place: &PropertyFolder<'_>, open: &OpenFile) -> Result<Vec<u8>, RunError> {
     let mut content = vec![0; OLD.len()];
     let length = place.context.read_full(open, &mut content, 0)?;
     content.truncate(length);
@@ -71,7 +71,7 @@ fn judge_rename(
 }
 
 /// Removes a file that is open, as programs do with temporary files.
-pub fn delete_while_open(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn delete_while_open(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let context = place.context;
     place.files.write(FILE, OLD, context)?;
     let open = context.open(place.folder(), FILE, Access::Read)?;

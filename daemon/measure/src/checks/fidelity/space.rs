@@ -4,9 +4,9 @@ use std::ffi::CStr;
 
 use super::answer::Answer;
 use super::names::{FILE, OTHER};
-use super::place::Place;
+use super::property_folder::PropertyFolder;
 use crate::error::RunError;
-use crate::platform::{Access, ServerFacts};
+use crate::platform::{Access, FileFacts};
 
 /// Length of the hole in a sparse file, in bytes.
 const HOLE_BYTES: u64 = 16 << 20;
@@ -20,7 +20,7 @@ const FOUR_GIB: u64 = 4 << 30;
 /// Byte that is written after a hole.
 const BYTE: u8 = 0x5a;
 
-pub fn sparse_file(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn sparse_file(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     if let Some(refused) = write_after_hole(place, FILE, HOLE_BYTES)? {
         return Ok(refused);
     }
@@ -31,19 +31,23 @@ pub fn sparse_file(place: &mut Place<'_>) -> Result<Answer, RunError> {
     Ok(judge_sparse(&facts, is_empty).read_from(place.facts_source()))
 }
 
-fn judge_sparse(facts: &ServerFacts, is_empty: bool) -> Answer {
+fn judge_sparse(facts: &FileFacts, is_empty: bool) -> Answer {
     match facts {
-        ServerFacts { size, .. } if *size != HOLE_BYTES + 1 => {
+        FileFacts { size, .. } if *size != HOLE_BYTES + 1 => {
             Answer::lost(format!("{size} bytes instead of {}", HOLE_BYTES + 1))
         }
         _ if !is_empty => Answer::lost("the hole contains other bytes than zeros"),
-        ServerFacts { allocated_bytes, .. } if *allocated_bytes <= MAX_SPARSE_BYTES => Answer::kept(""),
-        ServerFacts { .. } => Answer::changed("the hole takes space like data, as the mount reports it"),
+        FileFacts { allocated_bytes, .. } if *allocated_bytes <= MAX_SPARSE_BYTES => Answer::kept(""),
+        FileFacts { .. } => Answer::changed("the hole takes space like data, as the mount reports it"),
     }
 }
 
 /// Writes one byte after a hole. Returns the answer if this is refused.
-fn write_after_hole(place: &Place<'_>, name: &CStr, hole_bytes: u64) -> Result<Option<Answer>, RunError> {
+fn write_after_hole(
+    place: &PropertyFolder<'_>,
+    name: &CStr,
+    hole_bytes: u64,
+) -> Result<Option<Answer>, RunError> {
     let context = place.context;
     let file = context.create(place.folder(), name)?;
     let written = context.write_all(&file, &[BYTE], hole_bytes);
@@ -51,7 +55,7 @@ fn write_after_hole(place: &Place<'_>, name: &CStr, hole_bytes: u64) -> Result<O
     written.and(closed).err().map(Answer::refused).transpose()
 }
 
-pub fn preallocation(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn preallocation(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     let context = place.context;
     let file = context.create_with_access(place.folder(), FILE, Access::ReadWrite)?;
     let reserved = context.preallocate(&file, RESERVED_BYTES);
@@ -63,17 +67,17 @@ pub fn preallocation(place: &mut Place<'_>) -> Result<Answer, RunError> {
     Ok(judge_reserved(&place.facts(FILE)?).read_from(place.facts_source()))
 }
 
-fn judge_reserved(facts: &ServerFacts) -> Answer {
+fn judge_reserved(facts: &FileFacts) -> Answer {
     match facts {
-        ServerFacts { size, .. } if *size != RESERVED_BYTES => {
+        FileFacts { size, .. } if *size != RESERVED_BYTES => {
             Answer::lost(format!("the file has {size} bytes instead of {RESERVED_BYTES}"))
         }
-        ServerFacts { allocated_bytes, .. } if *allocated_bytes >= RESERVED_BYTES => Answer::kept(""),
-        ServerFacts { .. } => Answer::lost("accepted, but no space is reserved"),
+        FileFacts { allocated_bytes, .. } if *allocated_bytes >= RESERVED_BYTES => Answer::kept(""),
+        FileFacts { .. } => Answer::lost("accepted, but no space is reserved"),
     }
 }
 
-pub fn large_file(place: &mut Place<'_>) -> Result<Answer, RunError> {
+pub fn large_file(place: &mut PropertyFolder<'_>) -> Result<Answer, RunError> {
     // Without holes, 4 GiB would be written: too much for the budgets, and perhaps for the free space.
     if let Some(refused) = write_after_hole(place, OTHER, HOLE_BYTES)? {
         return Ok(Answer::not_tested(format!("a file with a hole is refused: {}", refused.detail)));
@@ -103,9 +107,18 @@ mod tests {
     use crate::platform::EntryKind;
     use longhaul_model::KeepResult;
 
-    fn facts(size: u64, allocated_bytes: u64) -> ServerFacts {
+    fn facts(size: u64, allocated_bytes: u64) -> FileFacts {
         let (kind, created_ns) = (EntryKind::File, None);
-        ServerFacts { kind, size, allocated_bytes, links: 1, mode: 0o644, modified_ns: 0, created_ns }
+        FileFacts {
+            kind,
+            size,
+            allocated_bytes,
+            links: 1,
+            device: 4,
+            mode: 0o644,
+            modified_ns: 0,
+            created_ns,
+        }
     }
 
     #[test]

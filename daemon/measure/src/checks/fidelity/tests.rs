@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{FOLDER, Place, check, owns, remove, untestable};
+use super::{FOLDER, PropertyFolder, check, owns, remove, untestable};
 use crate::sandbox::{CleanMode, Sandbox};
 use crate::testing::Site;
 use crate::timed_fs::TimedFs;
@@ -18,7 +18,7 @@ fn with_sandbox(test: impl FnOnce(&Path, &Sandbox, &TimedFs<'_>)) {
 fn local_folder_keeps_properties_and_nothing_is_left() {
     with_sandbox(|folder, sandbox, context| {
         for property in Property::ALL.into_iter().filter(|property| untestable(*property).is_none()) {
-            let mut place = Place::create(sandbox, property, None, context).unwrap();
+            let mut place = PropertyFolder::create(sandbox, property, None, context).unwrap();
             let finding = check(property, &mut place).unwrap();
             place.remove().unwrap();
             let is_fine = matches!(
@@ -34,7 +34,7 @@ fn local_folder_keeps_properties_and_nothing_is_left() {
 #[test]
 fn removed_files_accuse_nothing() {
     with_sandbox(|folder, sandbox, context| {
-        let mut place = Place::create(sandbox, Property::HardLink, None, context).unwrap();
+        let mut place = PropertyFolder::create(sandbox, Property::HardLink, None, context).unwrap();
         std::fs::remove_dir_all(folder.join(".longhaul-m-nas/fidelity")).unwrap();
         let finding = check(Property::HardLink, &mut place).unwrap();
         assert_eq!(finding.result, KeepResult::NotTested, "{finding:?}");
@@ -46,7 +46,7 @@ fn killed_check_is_cleaned_and_a_foreign_file_stays() {
     with_sandbox(|folder, sandbox, context| {
         for property in [Property::LongName, Property::Backslash, Property::LongPath, Property::SymbolicLink]
         {
-            let mut place = Place::create(sandbox, property, None, context).unwrap();
+            let mut place = PropertyFolder::create(sandbox, property, None, context).unwrap();
             check(property, &mut place).unwrap();
             // Dropped without removal, as after a kill.
             drop(place);

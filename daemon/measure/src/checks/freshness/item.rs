@@ -70,17 +70,17 @@ impl Item<'_> {
     pub fn view(&self, context: &TimedFs<'_>) -> Result<View, RunError> {
         match self.kind {
             ChangeKind::NewFile => Ok(match self.listed(context)? {
-                Listed { has_new: false, .. } => View::Before,
-                Listed { has_new: true, .. } => View::After,
+                ListedFiles { has_new: false, .. } => View::Before,
+                ListedFiles { has_new: true, .. } => View::After,
             }),
             ChangeKind::LookedUpName => self.has(NEW, context).map(View::after_if),
             ChangeKind::Deletion => self.has(OLD, context).map(|exists| View::after_if(!exists)),
             ChangeKind::GrownFile => self.view_size(context),
             ChangeKind::ChangedContent => self.view_content(context),
             ChangeKind::Rename => Ok(match self.listed(context)? {
-                Listed { has_old: true, has_new: false } => View::Before,
-                Listed { has_old: false, has_new: true } => View::After,
-                Listed { .. } => View::Other,
+                ListedFiles { has_old: true, has_new: false } => View::Before,
+                ListedFiles { has_old: false, has_new: true } => View::After,
+                ListedFiles { .. } => View::Other,
             }),
         }
     }
@@ -136,9 +136,9 @@ impl Item<'_> {
     }
 
     /// Lists the folder through a new handle.
-    fn listed(&self, context: &TimedFs<'_>) -> Result<Listed, RunError> {
+    fn listed(&self, context: &TimedFs<'_>) -> Result<ListedFiles, RunError> {
         let folder = context.open_folder(self.session, self.name)?;
-        let mut listed = Listed { has_old: false, has_new: false };
+        let mut listed = ListedFiles { has_old: false, has_new: false };
         context.list(&folder, ListingFields::Names, &mut ListingBuffer::default(), |entry| {
             listed.has_old |= entry.name == OLD;
             listed.has_new |= entry.name == NEW;
@@ -149,7 +149,7 @@ impl Item<'_> {
 }
 
 /// Files in a listing.
-struct Listed {
+struct ListedFiles {
     has_old: bool,
     has_new: bool,
 }

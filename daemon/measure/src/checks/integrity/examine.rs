@@ -23,7 +23,7 @@ const MAX_WINDOW_BYTES: u64 = 64 << 20;
 
 /// A range of a file in the sandbox of another target that leads to the same folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RangeElsewhere {
+pub struct OtherSandboxRange {
     /// Name of the sandbox.
     pub sandbox: String,
     /// Path of the file in the sandbox.
@@ -44,7 +44,7 @@ pub struct RangeElsewhere {
 pub fn read_elsewhere(
     context: &TimedFs<'_>,
     target: &Path,
-    range: &RangeElsewhere,
+    range: &OtherSandboxRange,
 ) -> Result<Option<u64>, RunError> {
     for file in unicode_forms(&range.file) {
         let path = Path::new(&range.sandbox).join(file);
@@ -70,7 +70,7 @@ fn read_range(
     context: &TimedFs<'_>,
     target: &Path,
     path: &Path,
-    range: &RangeElsewhere,
+    range: &OtherSandboxRange,
 ) -> Result<u64, RunError> {
     let file = open_below(context, context.open_folder_path(target)?, path)?;
     let length = range.length.min(MAX_WINDOW_BYTES);
@@ -322,7 +322,7 @@ mod tests {
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, there).unwrap();
             let range =
-                RangeElsewhere { sandbox: ".".to_owned(), file: asked.to_owned(), offset: 0, length: 99 };
+                OtherSandboxRange { sandbox: ".".to_owned(), file: asked.to_owned(), offset: 0, length: 99 };
             let found = read_elsewhere(&context, site.path(), &range).ok().unwrap();
             assert_eq!(found, Some(fingerprint(there.as_bytes())), "{there} asked for as {asked}");
             std::fs::remove_file(&file).unwrap();

@@ -9,7 +9,7 @@ mod pattern;
 mod write_times;
 
 pub use examine::{
-    FileToRead, RangeElsewhere, ReadFinding, examine_file, fingerprint, read_and_compare, read_elsewhere,
+    FileToRead, OtherSandboxRange, ReadFinding, examine_file, fingerprint, read_and_compare, read_elsewhere,
 };
 pub use known_content::{KnownContent, SeededFile};
 pub use pattern::{Compared, WrongRange, wrong_ranges};

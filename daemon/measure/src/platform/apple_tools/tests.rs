@@ -74,8 +74,7 @@ fn a_hanging_tool_is_killed_and_reported() {
     fakes.script("/usr/bin/smbutil", &format!("echo $$ >'{}'; exec sleep 600", process.display()));
     let begin = Instant::now();
     let answer = negotiated_with(&fakes.tools(Duration::from_secs(2)), &share());
-    let tool = "smbutil statshares".to_owned();
-    assert_eq!(answer, Err(ToolError::TimedOut { tool, limit: Duration::from_secs(2) }));
+    assert_eq!(answer.unwrap_err().to_string(), "smbutil statshares gave no answer within 2000 ms");
     assert!(begin.elapsed() < PATIENT);
     let number: i32 = std::fs::read_to_string(process).unwrap().trim().parse().unwrap();
     let number = rustix::process::Pid::from_raw(number).unwrap();
@@ -84,6 +83,14 @@ fn a_hanging_tool_is_killed_and_reported() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(!is_there(), "the tool is still running");
+}
+
+/// Returns the reason why a tool has no output.
+fn failure<T>(answer: Result<T, ToolError>) -> Option<ToolFailure> {
+    match answer.err()?.cause {
+        ToolErrorCause::Failed { failure, .. } => Some(failure),
+        _ => None,
+    }
 }
 
 #[test]
@@ -99,14 +106,11 @@ fn a_tool_that_hung_once_is_run_again() {
     let begin = Instant::now();
     // Until the script has started, the first call may time out because the machine is busy.
     while !flag.exists() && begin.elapsed() < PATIENT {
-        let first = negotiated_with(&fakes.tools(SHORT), &share());
-        assert!(
-            matches!(first, Err(ToolError::TimedOut { .. } | ToolError::StillRunning { .. })),
-            "{first:?}"
-        );
+        let first = failure(negotiated_with(&fakes.tools(SHORT), &share()));
+        assert!(matches!(first, Some(ToolFailure::TimedOut | ToolFailure::StillRunning)), "{first:?}");
     }
     let mut answer = negotiated_with(&fakes.tools(PATIENT), &share());
-    while matches!(answer, Err(ToolError::StillRunning { .. })) && begin.elapsed() < PATIENT {
+    while failure(answer.clone()) == Some(ToolFailure::StillRunning) && begin.elapsed() < PATIENT {
         std::thread::sleep(Duration::from_millis(10));
         answer = negotiated_with(&fakes.tools(PATIENT), &share());
     }
@@ -148,10 +152,9 @@ fn a_refusal_is_reported_with_its_first_line() {
 fn an_exit_code_without_output_is_unrecognized() {
     let fakes = Fakes::new();
     fakes.script("/usr/bin/nfsstat", "exit 112");
-    let first_line = "no output, exit code 112".to_owned();
-    let tool = "nfsstat -m".to_owned();
     let mount = || nfs_mount_with(&fakes.tools(PATIENT), Path::new("/Volumes/media"));
-    assert_eq!(mount(), Err(ToolError::UnrecognizedOutput { tool, first_line }));
+    let error = mount().unwrap_err().to_string();
+    assert_eq!(error, "nfsstat -m printed something unrecognized: no output, exit code 112");
     fakes.script("/usr/bin/nfsstat", "echo 'nfsstat: a complaint of its own' >&2; exit 112");
     let error = mount().unwrap_err().to_string();
     assert!(error.ends_with("nfsstat: a complaint of its own"), "{error}");
@@ -162,7 +165,7 @@ fn garbage_is_reported_with_its_first_line() {
     let fakes = Fakes::new();
     fakes.script("/usr/bin/smbutil", r"printf '\n\377\376\001 what is this\nmore\n'");
     let error = smb_session_with(&fakes.tools(PATIENT), Path::new("/Volumes/media")).unwrap_err();
-    assert!(matches!(&error, ToolError::UnrecognizedOutput { .. }), "{error}");
+    assert!(matches!(error.cause, ToolErrorCause::UnrecognizedOutput(_)), "{error}");
     assert!(error.to_string().ends_with("what is this"), "{error}");
     assert!(is_recorded("what is this"));
 }
@@ -198,6 +201,39 @@ fn an_unlisted_mount_is_an_error() {
     let nfs = mount(b"nfs", b"nas:/volume1", "/Volumes/four");
     let error = negotiated_with(&fakes.tools(PATIENT), &nfs).unwrap_err().to_string();
     assert_eq!(error, "nfsstat -m does not list /Volumes/four");
+}
+
+/// Outputs of `nfsstat -m` for two mounts of one export: JSON, then text. Made from the format strings of the tool.
+const ONE_EXPORT_TWICE: &str = r#"if [ "$*" = '-m -f JSON' ]; then cat <<'END'
+{ "nas:/volume1/media": { "Mount Point": "/Volumes/three",
+  "Current mount parameters": { "NFS parameters": ["vers=3", "tcp"] } } }
+END
+else cat <<'END'
+/Volumes/four from nas:/volume1/media
+  -- Original mount options:
+     NFS parameters: vers=4
+  -- Current mount parameters:
+     NFS parameters: vers=4.0,tcp
+     File system locations:
+       /volume1/media @ nas (192.168.1.5)
+     Status flags: 0x0
+/Volumes/three from nas:/volume1/media
+  -- Current mount parameters:
+     NFS parameters: vers=3,tcp
+     Status flags: 0x0
+END
+fi"#;
+
+#[test]
+fn both_mounts_of_one_export_have_their_own_version() {
+    let fakes = Fakes::new();
+    fakes.script("/usr/bin/nfsstat", ONE_EXPORT_TWICE);
+    let find = |point: &str| nfs_mount_with(&fakes.tools(PATIENT), Path::new(point));
+    let version = |point: &str| find(point).unwrap().negotiated().get("vers").cloned();
+    assert_eq!(version("/Volumes/three").as_deref(), Some("3"));
+    assert_eq!(version("/Volumes/four").as_deref(), Some("4.0"));
+    assert_eq!(find("/Volumes/four").unwrap().server, "192.168.1.5".parse().ok());
+    assert!(matches!(find("/Volumes/five").unwrap_err().cause, ToolErrorCause::NotListed(_)));
 }
 
 #[test]

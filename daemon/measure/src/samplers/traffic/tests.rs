@@ -254,6 +254,17 @@ fn lease_renewal_is_no_use_but_opening_a_folder_is() {
 }
 
 #[test]
+fn a_longer_reading_allows_more_idle_requests() {
+    let used = |seconds, requests| {
+        let of_time = traffic(CounterScope::Mount, Some(0), Some(requests));
+        is_used_by_others(&Traffic { seconds, ..of_time }, 0)
+    };
+    assert_eq!((used(10.0, 4), used(10.0, 6)), (Some(false), Some(true)));
+    assert_eq!((used(60.0, 6), used(60.0, 24), used(60.0, 25)), (Some(false), Some(false), Some(true)));
+    assert_eq!((used(1.0, 4), used(1.0, 5)), (Some(false), Some(true)), "at least four");
+}
+
+#[test]
 fn use_is_unknown_for_sources_with_a_wide_scope() {
     let used = |scope, bytes| is_used_by_others(&traffic(scope, Some(bytes), None), 0);
     assert_eq!(used(CounterScope::Server, 1 << 20), Some(true));

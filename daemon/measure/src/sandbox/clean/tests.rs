@@ -73,6 +73,14 @@ fn folder_kept_for_a_foreign_file_can_be_cleaned_later() {
 }
 
 #[test]
+fn foreign_name_that_is_not_utf8_can_be_reported() {
+    let foreign = vec![PathBuf::from(OsStr::from_bytes(b"/m/a-\xff"))];
+    let text = serde_json::to_string(&CleanReport { foreign, ..CleanReport::default() }).unwrap();
+    let report: CleanReport = serde_json::from_str(&text).unwrap();
+    assert_eq!(report.foreign, [PathBuf::from("/m/a-\u{fffd}")]);
+}
+
+#[test]
 fn symbolic_link_is_foreign_and_not_followed() {
     with_sandbox(|target, sandbox, context| {
         let elsewhere = tempfile::tempdir().unwrap();
@@ -105,6 +113,18 @@ fn apple_double_file_is_removed_with_its_owner() {
         assert_eq!(listed.folders, [("tree".to_owned(), 4, 20)]);
         assert!(sandbox.clean(CleanMode::Remove, context, &ours).unwrap().sandbox_removed);
         assert!(!target.join(".longhaul-m-nas").exists());
+    });
+}
+
+#[test]
+fn folders_that_are_nested_too_deeply_are_foreign() {
+    with_sandbox(|target, sandbox, context| {
+        let place = target.join(".longhaul-m-nas/tree");
+        let folder = place.join("d/".repeat(MAX_DEPTH + 1));
+        std::fs::create_dir_all(&folder).unwrap();
+        let report = sandbox.clean(CleanMode::Remove, context, &ours).unwrap();
+        assert_eq!(report.foreign, [folder.clone()]);
+        assert!(folder.exists() && !place.join("ours-2").exists());
     });
 }
 

@@ -22,7 +22,7 @@ use crate::corpus::slices::{DEFAULT_SLICES, Slice, parse_slice_name, slice_name}
 use crate::corpus::tree::{INBOX, SEARCH_STEM, Totals, Tree};
 use crate::error::RunError;
 use crate::platform::{Access, EntryKind, LISTS_ATTRIBUTES, ListingFields};
-use crate::timed_fs::{Buffer, Folder, ListingBuffer, PhaseSpec, TimedFs};
+use crate::timed_fs::{Buffer, Folder, ListingBuffer, PhaseSpec, TimedFs, limit_entries};
 use build::TreeFile;
 use longhaul_model::draw::shuffled_indices;
 use longhaul_model::{ColdMethod, DataAge, FOLDER_INDEX, Figure, Scale, Timestamp, Unit, VerifiedData};
@@ -33,6 +33,8 @@ use tree_walk::{EntryDetail, WalkOptions, attributes_and_finder_info};
 const PREVIEWED_FILES: usize = 100;
 /// The number of bytes read from each previewed file: the amount that a viewer reads to draw an icon.
 const PREVIEW_BYTES: usize = 16 << 10;
+/// The largest number of entries of the folder that is opened. longhaul creates about a thousand files in it.
+const MAX_INBOX_ENTRIES: u64 = 100_000;
 /// The number of rows in a window. For these, the AppleDouble file (`._NAME`) is looked up.
 const VISIBLE_ENTRIES: usize = 40;
 /// Names that a Finder-style view looks up in every folder, and that usually do not exist.
@@ -154,7 +156,7 @@ impl TreeVisit {
         let mut entries: Vec<(CString, u64)> = vec![];
         context.list(&inbox, ListingFields::FinderAttributes, &mut ListingBuffer::default(), |entry| {
             entries.push((entry.name.to_owned(), entry.attributes.map_or(0, |attributes| attributes.size)));
-            Ok::<_, RunError>(())
+            limit_entries(inbox.path(), entries.len() as u64, MAX_INBOX_ENTRIES)
         })?;
         if !LISTS_ATTRIBUTES {
             for (name, size) in &mut entries {

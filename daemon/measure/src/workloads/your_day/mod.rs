@@ -4,14 +4,14 @@
 //! made as it was, so that it rests until its next turn. The order that matters is kept: see [`longhaul_recording::plan`].
 
 mod busy;
-mod copying;
+mod copy;
 mod day;
-mod lane;
+mod lookup_folder;
 mod names;
-mod place;
 mod progress;
 mod replay;
 mod slice;
+mod thread_replay;
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub use day::replay_plan;
 use day::Day;
 use longhaul_model::{DataAge, Figure, Run, Unit, YOUR_DAY};
 use replay::Replay;
-use slice::{KeptDay, SliceTree};
+use slice::{SliceTree, StoredSlices};
 
 /// Name of the workload's folder in a sandbox.
 const YOUR_DAY_FOLDER: &str = YOUR_DAY.name();
@@ -49,7 +49,7 @@ impl YourDay {
 
     /// Replays the recording on a slice and restores it.
     fn replay(&self, job: &Job<'_>, day: &Day) -> Result<(), RunError> {
-        let (mut kept, number) = (KeptDay::load(job)?, slice::current_slice(job, day));
+        let (mut kept, number) = (StoredSlices::load(job)?, slice::current_slice(job, day));
         let slice = *kept.slice(number);
         let tree = SliceTree::open(job, day, number)?;
         add_facts(job, day);

@@ -64,12 +64,12 @@ pub fn owns(path: &Path) -> bool {
 pub struct Paths {
     /// All paths, one after the other, each with its NUL.
     bytes: Vec<u8>,
-    /// Place of each path, with the place of the name in it.
-    places: Vec<Place>,
+    /// Span of each path in `bytes`, and the start of its name.
+    spans: Vec<PathSpan>,
     parents: Vec<NodeNumber>,
 }
 
-struct Place {
+struct PathSpan {
     begin: usize,
     name: usize,
     end: usize,
@@ -80,27 +80,27 @@ impl Paths {
     pub fn new(nodes: &[PlannedNode]) -> Self {
         let mut paths = Self {
             bytes: b".\0".to_vec(),
-            places: vec![Place { begin: 0, name: 0, end: 2 }],
+            spans: vec![PathSpan { begin: 0, name: 0, end: 2 }],
             parents: nodes.iter().map(|node| node.parent).collect(),
         };
         for (number, node) in nodes.iter().enumerate().skip(1) {
             let begin = paths.bytes.len();
             if node.parent.0 > 0 {
-                let parent = &paths.places[node.parent.0 as usize];
+                let parent = &paths.spans[node.parent.0 as usize];
                 let (first, last) = (parent.begin, parent.end - 1);
                 paths.bytes.extend_from_within(first..last);
                 paths.bytes.push(b'/');
             }
             let name = paths.bytes.len();
             paths.bytes.extend_from_slice(format!("n{number}{}\0", extension(node.kind)).as_bytes());
-            paths.places.push(Place { begin, name, end: paths.bytes.len() });
+            paths.spans.push(PathSpan { begin, name, end: paths.bytes.len() });
         }
         paths
     }
 
     /// Returns the path of a node.
     pub fn path(&self, node: NodeNumber) -> &CStr {
-        let place = &self.places[node.0 as usize];
+        let place = &self.spans[node.0 as usize];
         self.text(place.begin, place.end)
     }
 
@@ -111,7 +111,7 @@ impl Paths {
 
     /// Returns the path of a node from a folder above it.
     pub fn path_from(&self, folder: NodeNumber, node: NodeNumber) -> &CStr {
-        let (above, place) = (&self.places[folder.0 as usize], &self.places[node.0 as usize]);
+        let (above, place) = (&self.spans[folder.0 as usize], &self.spans[node.0 as usize]);
         match folder {
             NodeNumber(0) => self.path(node),
             _ if folder == node => c".",
@@ -121,14 +121,14 @@ impl Paths {
 
     /// Returns the place of a node, with the path of its folder from a folder above it.
     pub fn name_from(&self, folder: NodeNumber, node: NodeNumber) -> NameBelow<'_> {
-        let place = &self.places[node.0 as usize];
+        let place = &self.spans[node.0 as usize];
         let parent = self.path_from(folder, self.parents[node.0 as usize]);
         NameBelow { parent, name: self.text(place.name, place.end) }
     }
 
     /// Returns a name that no node has, and that is recognized as one of longhaul's.
     pub fn unused_name(&self) -> CString {
-        CString::new(format!("n{}.tmp", self.places.len())).expect("the name contains no NUL")
+        CString::new(format!("n{}.tmp", self.spans.len())).expect("the name contains no NUL")
     }
 
     fn text(&self, begin: usize, end: usize) -> &CStr {

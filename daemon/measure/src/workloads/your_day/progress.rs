@@ -19,7 +19,7 @@ const SLEEP: Duration = Duration::from_millis(20);
 /// The progress of one thread, in a cache line of its own.
 #[repr(align(128))]
 #[derive(Default)]
-struct LaneProgress {
+struct ThreadProgress {
     steps: AtomicU32,
     sleepers: AtomicU32,
     lock: Mutex<()>,
@@ -27,11 +27,11 @@ struct LaneProgress {
 }
 
 /// The progress of all threads.
-pub struct AllProgress(Vec<LaneProgress>);
+pub struct AllProgress(Vec<ThreadProgress>);
 
 impl AllProgress {
     pub fn new(lanes: usize) -> Self {
-        Self((0..lanes).map(|_| LaneProgress::default()).collect())
+        Self((0..lanes).map(|_| ThreadProgress::default()).collect())
     }
 
     /// Notes that a thread completed this many steps.

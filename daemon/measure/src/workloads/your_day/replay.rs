@@ -7,8 +7,8 @@ use parking_lot::{Mutex, RwLock};
 
 use super::busy::{BusyTimes, union_ns};
 use super::day::Day;
-use super::lane::LaneReplay;
 use super::progress::AllProgress;
+use super::thread_replay::ThreadReplay;
 use crate::error::RunError;
 use crate::platform::Access;
 use crate::timed_fs::{Folder, OpenFile, TimedFs};
@@ -20,7 +20,7 @@ use longhaul_recording::plan::FileNumber;
 pub enum Open {
     /// A file.
     File(OpenedFile),
-    /// A folder, or only a place in the tree, which has this name.
+    /// A folder, or only the path of a file or folder (`O_PATH`), with this name.
     Folder(Folder, NodeNumber),
 }
 
@@ -77,7 +77,7 @@ impl<'a> Replay<'a> {
         let busy: Mutex<Vec<BusyTimes>> = Mutex::default();
         let single = Mutex::new(None);
         context.run_parallel(lanes.len(), &lanes, |context, lane| {
-            let mut thread = LaneReplay::new(self, *lane);
+            let mut thread = ThreadReplay::new(self, *lane);
             let result = thread.run(context);
             if result.is_err() {
                 self.has_failed.store(true, Relaxed);

@@ -28,7 +28,7 @@ const FILES_PER_SAVE: usize = 512;
 
 /// The slices on a target, as stored in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct KeptDay {
+pub struct StoredSlices {
     /// Recording that the slices belong to, in hexadecimal.
     recording: String,
     /// The slices, by number. `built` counts files.
@@ -37,7 +37,7 @@ pub struct KeptDay {
     changed: BTreeSet<u64>,
 }
 
-impl KeptDay {
+impl StoredSlices {
     /// Reads the state from the manifest.
     pub fn load(job: &Job<'_>) -> Result<Self, RunError> {
         Ok(job.sandbox.manifest_entry(YOUR_DAY_FOLDER)?.unwrap_or_default())
@@ -56,7 +56,7 @@ impl KeptDay {
         &mut self.slices[slice as usize]
     }
 
-    /// Notes that a replay changes a slice, until [`KeptDay::set_restored`].
+    /// Notes that a replay changes a slice, until [`StoredSlices::set_restored`].
     pub fn set_changed(&mut self, slice: u64) {
         self.changed.insert(slice);
     }
@@ -78,12 +78,12 @@ pub fn current_slice(job: &Job<'_>, day: &Day) -> u64 {
 /// Creates the tree of the current slice, or completes what was interrupted.
 pub fn prepare(job: &Job<'_>, day: &Day) -> Result<(), RunError> {
     let (context, slice) = (job.untimed(), current_slice(job, day));
-    let mut kept = KeptDay::load(job)?;
+    let mut kept = StoredSlices::load(job)?;
     let recording = format!("{:016x}", day.id);
     if kept.recording != recording {
         kept.store(job)?;
         remove_slices(&context, &open_home(job, &context)?)?;
-        kept = KeptDay { recording, ..KeptDay::default() };
+        kept = StoredSlices { recording, ..StoredSlices::default() };
     }
     kept.store(job)?;
     let tree = SliceTree::open(job, day, slice)?;
@@ -132,7 +132,7 @@ impl<'a> SliceTree<'a> {
         (1..).map(NodeNumber).zip(&self.day.plan.nodes[1..])
     }
 
-    fn build(&self, job: &Job<'_>, kept: &mut KeptDay) -> Result<(), RunError> {
+    fn build(&self, job: &Job<'_>, kept: &mut StoredSlices) -> Result<(), RunError> {
         let context = job.untimed();
         for (node, planned) in self.nodes() {
             if !matches!(planned.initial, InitialState::File(_) | InitialState::Absent) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::names::{CONTROL, FOLDER, folder_of, owns, renamed_folder_of, single_name};
 use crate::error::RunError;
-use crate::platform::{Access, SYSTEM, ServerFacts, System};
+use crate::platform::{Access, FileFacts, SYSTEM, System};
 use crate::sandbox::Sandbox;
 use crate::selfcheck::ScratchFolder;
 use crate::timed_fs::{Folder, OpenFile, TimedFs};
@@ -22,7 +22,7 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_secs(3);
 const REMOVAL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Open folder of one property.
-pub struct Place<'a> {
+pub struct PropertyFolder<'a> {
     pub(super) context: &'a TimedFs<'a>,
     pub(super) files: ScratchFolder,
     sandbox: &'a Sandbox,
@@ -32,7 +32,7 @@ pub struct Place<'a> {
     is_renamed: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PropertyFolder<'a> {
     /// Creates the folder of a property. Files that a killed check left behind are removed first.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl<'a> Place<'a> {
     /// # Errors
     ///
     /// Also if the file does not exist.
-    pub(super) fn facts(&self, name: &CStr) -> Result<ServerFacts, RunError> {
+    pub(super) fn facts(&self, name: &CStr) -> Result<FileFacts, RunError> {
         self.context.server_facts(self.folder(), name)?.ok_or_else(|| {
             let source = ErrorKind::NotFound.into();
             RunError::operation(Operation::Getattr, &self.folder().join(name), source)

@@ -1,4 +1,4 @@
-//! File operations that only the check of fidelity uses.
+//! File operations that only the self-check and the check of fidelity use.
 
 use std::ffi::{CStr, CString};
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::context::TimedFs;
 use super::files::{Folder, OpenFile};
 use crate::error::RunError;
-use crate::platform::{self, ByteRange, LockAction, ServerFacts};
+use crate::platform::{self, ByteRange, FileFacts, FolderWatch, LockAction};
 use longhaul_model::Operation;
 
 impl TimedFs<'_> {
     /// Returns the facts about a name, as the server reports them; `None` if the name does not exist.
-    pub(crate) fn server_facts(&self, folder: &Folder, name: &CStr) -> Result<Option<ServerFacts>, RunError> {
+    pub(crate) fn server_facts(&self, folder: &Folder, name: &CStr) -> Result<Option<FileFacts>, RunError> {
         let query = || match platform::server_facts_at(folder.fd(), name) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             answer => answer.map(Some),
@@ -54,5 +54,29 @@ impl TimedFs<'_> {
     /// Sets the time of creation of a file, since 1970 UTC.
     pub(crate) fn set_created(&self, file: &OpenFile, created: Duration) -> Result<(), RunError> {
         self.call(Operation::Setattr, || file.path.clone(), || platform::set_created(file.fd(), created))
+    }
+
+    /// Creates a hard link to a file in the same folder.
+    pub(crate) fn link(&self, folder: &Folder, from: &CStr, to: &CStr) -> Result<(), RunError> {
+        self.call(Operation::Create, || folder.join(to), || platform::link_at(folder.fd(), from, to))
+    }
+
+    /// Removes an extended attribute of an open file.
+    pub(crate) fn remove_xattr(&self, file: &OpenFile, name: &CStr) -> Result<(), RunError> {
+        let remove = || platform::remove_xattr(file.fd(), name);
+        self.call(Operation::Setxattr, || file.path.clone(), remove)
+    }
+
+    /// Returns the share of a file that is in this machine's page cache, from 0 to 1.
+    ///
+    /// `None` if the system does not report it.
+    pub(crate) fn resident_share(&self, file: &OpenFile, length: u64) -> Option<f64> {
+        platform::resident_share(file.fd(), length).ok()?
+    }
+
+    /// Starts to watch a folder for changes. Returns `None` if the system cannot do this.
+    pub(crate) fn watch_folder(&self, folder: &Folder) -> Result<Option<FolderWatch>, RunError> {
+        let at = || folder.path().to_owned();
+        self.call(Operation::Lookup, at, || FolderWatch::new(folder.path()))
     }
 }

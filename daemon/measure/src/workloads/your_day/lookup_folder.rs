@@ -14,13 +14,13 @@ use longhaul_recording::plan::ReplayStep;
 ///
 /// A client looks up each name on a path. Over SMB on Linux, one whose attributes are older than a second (`actimeo`, mount.cifs(8)) is
 /// a request.
-pub struct Place<'a> {
+pub struct LookupFolder<'a> {
     replay: &'a Replay<'a>,
     open: Option<RwLockReadGuard<'a, Option<Open>>>,
 }
 
-impl<'a> Place<'a> {
-    /// Returns the place for a step; the folder stays open while it lives.
+impl<'a> LookupFolder<'a> {
+    /// Returns the folder for a step, which stays open as long as the value exists.
     pub fn of(replay: &'a Replay<'a>, step: &ReplayStep<'_>) -> Self {
         Self { replay, open: step.folder.map(|slot| replay.slots[slot.0 as usize].read()) }
     }

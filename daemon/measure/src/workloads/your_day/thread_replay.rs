@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::busy::{BusyTimes, Interval};
-use super::copying;
-use super::place::Place;
+use super::copy;
+use super::lookup_folder::LookupFolder;
 use super::replay::{Open, OpenedFile, Replay};
 use crate::error::RunError;
 use crate::platform::{Access, ByteRange, LockAction, TEST_XATTR, monotonic_ns, thread_cpu_ns};
@@ -29,7 +29,7 @@ const LOCKED: ByteRange = ByteRange { begin: 1 << 62, length: 1 };
 const COMPARED_PER_NS: u64 = 4;
 
 /// One thread of a replay.
-pub struct LaneReplay<'a> {
+pub struct ThreadReplay<'a> {
     replay: &'a Replay<'a>,
     lane: usize,
     buffer: Buffer,
@@ -45,7 +45,7 @@ pub struct LaneReplay<'a> {
     own_work_ns: u64,
 }
 
-impl<'a> LaneReplay<'a> {
+impl<'a> ThreadReplay<'a> {
     pub fn new(replay: &'a Replay<'a>, lane: usize) -> Self {
         let now_ns = monotonic_ns();
         Self {
@@ -121,14 +121,14 @@ impl<'a> LaneReplay<'a> {
             A::Write { slot, offset, length } => {
                 self.write(context, slot, ByteRange { begin: offset, length })
             }
-            A::Copy(copy) => copying::copy(self.replay, context, copy),
-            A::Clone { from, to } => copying::share_blocks(self.replay, context, [from, to]),
+            A::Copy(copy) => copy::copy(self.replay, context, copy),
+            A::Clone { from, to } => copy::share_blocks(self.replay, context, [from, to]),
             A::OpenFile(open) => self.open(context, open, step),
-            A::OpenFolder { node, slot } | A::OpenPlace { node, slot } => {
-                let place = Place::of(self.replay, step);
+            A::OpenFolder { node, slot } | A::OpenPathOnly { node, slot } => {
+                let place = LookupFolder::of(self.replay, step);
                 let (folder, path) = (place.folder(), place.path(node));
                 let opened = match step.action {
-                    A::OpenPlace { .. } => context.open_place_below(folder, path)?,
+                    A::OpenPathOnly { .. } => context.open_path_only_below(folder, path)?,
                     _ => context.open_folder_below(folder, path)?,
                 };
                 self.check(node, step.expected, &opened)?;
@@ -148,10 +148,10 @@ impl<'a> LaneReplay<'a> {
     }
 
     fn open(&self, context: &TimedFs<'_>, open: Opening, step: &ReplayStep<'_>) -> Result<(), RunError> {
-        let place = Place::of(self.replay, step);
+        let place = LookupFolder::of(self.replay, step);
         let (folder, path) = (place.folder(), place.path(open.node));
         let access = match open.access {
-            longhaul_recording::Access::Read | longhaul_recording::Access::Place => Access::Read,
+            longhaul_recording::Access::Read | longhaul_recording::Access::PathOnly => Access::Read,
             longhaul_recording::Access::Write => Access::Write,
             longhaul_recording::Access::ReadWrite => Access::ReadWrite,
         };
@@ -334,7 +334,7 @@ impl<'a> LaneReplay<'a> {
         let (A::SetLengthByName { node, .. } | A::SetExtendedAttribute { node, .. }) = step.action else {
             return Ok(());
         };
-        let place = Place::of(self.replay, step);
+        let place = LookupFolder::of(self.replay, step);
         let opened = context.open_in_place_below(place.folder(), place.path(node), Access::ReadWrite)?;
         self.check(node, ActionResult::Done, &opened)?;
         let Answer::Done(file) = opened else { return Ok(()) };
@@ -357,7 +357,7 @@ impl<'a> LaneReplay<'a> {
     /// Uses or changes a name.
     fn use_name(&self, context: &TimedFs<'_>, step: &ReplayStep<'_>) -> Result<(), RunError> {
         use PlannedAction as A;
-        let place = Place::of(self.replay, step);
+        let place = LookupFolder::of(self.replay, step);
         let (folder, name) = (place.folder(), |node| place.name(node));
         let (node, change) = match step.action {
             A::Attributes { node } | A::AttributesButAccessTime { node } => {
@@ -399,7 +399,7 @@ impl<'a> LaneReplay<'a> {
     fn hard_link(
         &self,
         context: &TimedFs<'_>,
-        place: &Place<'_>,
+        place: &LookupFolder<'_>,
         [from, to]: [NodeNumber; 2],
     ) -> Result<(), RunError> {
         let folder = place.folder();
