@@ -28,9 +28,9 @@ pub type Receiver = Box<dyn TraceSink + Send>;
 /// Beginning of the mount's source in the mount table; the number of the serving process follows.
 const SOURCE: &str = "longhaul-recording-";
 
-/// Place of a pass-through file system.
+/// Paths of a pass-through file system.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct MountPaths {
     /// Folder whose files are shown, as an absolute path.
     pub folder: PathBuf,
     /// Folder on which it is mounted. It is created if it does not exist, and removed at the end.

@@ -22,7 +22,7 @@ mod tree;
 
 pub use format::{FormatError, MAX_FILE_BYTES, MAX_NODES, content_id};
 pub use import::{
-    EsloggerImporter, FsUsageImporter, Importer, NasLogImporter, OwnedEvent, SambaAuditImporter,
+    EsloggerImporter, EventOrder, FsUsageImporter, Importer, NasLogImporter, SambaAuditImporter,
     StraceImporter, detect, import, importer,
 };
 pub use operation::{

@@ -174,8 +174,9 @@ pub enum Access {
     Write,
     /// Reading and writing.
     ReadWrite,
-    /// Neither: only a place in the tree (`O_PATH`), for which the server is asked no more than for a look-up.
-    Place,
+    /// Neither: only the path (`O_PATH`), for which the server is asked no more than for a look-up.
+    #[serde(rename = "place")]
+    PathOnly,
 }
 
 /// Creation of a file when it is opened. Recordings store variants by number.

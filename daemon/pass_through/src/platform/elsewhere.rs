@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use longhaul_model::Mount;
 
-use crate::{End, PassThroughError, Place, Receiver};
+use crate::{End, MountPaths, PassThroughError, Receiver};
 
 /// A mounted pass-through file system. There is none on this system.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl PassThrough {
 ///
 /// Always, on this system.
 pub fn mount(
-    _place: &Place,
+    _place: &MountPaths,
     _mounts: &[Mount],
     _receiver: Receiver,
 ) -> Result<PassThrough, PassThroughError> {

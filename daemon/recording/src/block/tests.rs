@@ -67,7 +67,7 @@ fn of_node(node: NodeNumber, kind: usize) -> Action {
 
 fn mode() -> impl Strategy<Value = OpenMode> {
     let access =
-        prop_oneof![Just(Access::Read), Just(Access::Write), Just(Access::ReadWrite), Just(Access::Place)];
+        prop_oneof![Just(Access::Read), Just(Access::Write), Just(Access::ReadWrite), Just(Access::PathOnly)];
     let create =
         prop_oneof![Just(CreateMode::Never), Just(CreateMode::IfAbsent), Just(CreateMode::Exclusive)];
     (access, create, any::<bool>(), any::<bool>()).prop_map(|(access, create, truncate, folder)| OpenMode {
@@ -110,7 +110,7 @@ fn stored_numbers_do_not_change() {
     use {Access::*, ActionResult::*, CreateMode::*};
     assert_eq!([Lock, FreeSpace, SetHandleAttributes].map(|kind| kind as u64), [12, 20, 23]);
     assert_eq!([Done, NotFound, Exists, Failed].map(|result| result as u64), [0, 1, 2, 3]);
-    assert_eq!([Read, Write, ReadWrite, Place].map(|access| access as u64), [0, 1, 2, 3]);
+    assert_eq!([Read, Write, ReadWrite, PathOnly].map(|access| access as u64), [0, 1, 2, 3]);
     assert_eq!([Never, IfAbsent, Exclusive].map(|create| create as u64), [0, 1, 2]);
 }
 

@@ -9,14 +9,18 @@ use std::time::Duration;
 
 use super::Importer;
 use super::numbers::{DayClock, number, seconds};
+use super::order::EventOrder;
 use super::paths::{absolute, outside_data_volume};
-use super::window::{SortingSink, SortingWindow};
+use super::whole_files::MAX_OPEN;
 use crate::{Access, ActionResult, CallTime, CreateMode, Note, OpenMode, TraceAction, TraceEvent, TraceSink};
 
 /// Length in bytes from which a relative path is taken for the end of a longer one. Of a long path the kernel keeps the end alone
 /// (apple-oss-distributions/xnu, bsd/vfs/vfs_lookup.c, `kdebug_lookup`); on macOS 15.3.1 and 26.5.2 that were 144 to 156 bytes
 /// (yottayoshida/sideeye, spike/fsusage/RESULTS.md).
 const MIN_CUT_BYTES: usize = 120;
+
+/// Largest number of events that wait for one that began earlier.
+const MAX_WAITING: usize = 1024;
 
 /// Reads the text of `fs_usage -w -f filesys`.
 #[derive(Default)]
@@ -27,7 +31,7 @@ pub struct FsUsageImporter {
     /// Descriptor that each thread opened last: `getattrlistbulk` is shown without one.
     last_opened: HashMap<u64, u64>,
     next_handle: u64,
-    window: SortingWindow,
+    order: EventOrder<Duration, MAX_WAITING>,
     clock: DayClock,
 }
 
@@ -198,10 +202,10 @@ impl Line<'_> {
 }
 
 /// A line with the place for its events.
-struct Context<'line, 'window> {
+struct Context<'line, 'order> {
     line: &'line Line<'line>,
     began: Duration,
-    sink: SortingSink<'window>,
+    sink: &'order mut dyn TraceSink,
 }
 
 impl Context<'_, '_> {
@@ -221,13 +225,15 @@ impl Importer for FsUsageImporter {
         }
         let Some(line) = parse(line) else { return sink.note(Note::Damaged) };
         let began = self.clock.at(line.ended).saturating_sub(line.took);
-        let mut window = std::mem::take(&mut self.window);
-        self.call(&mut Context { line: &line, began, sink: window.sink(sink) });
-        self.window = window;
+        let mut order = std::mem::take(&mut self.order);
+        // The trace shows only ends of calls: one that is still unknown may have begun before all that wait.
+        order.begin(Duration::ZERO);
+        self.call(&mut Context { line: &line, began, sink: &mut order.at(began, sink) });
+        self.order = order;
     }
 
     fn end(&mut self, sink: &mut dyn TraceSink) {
-        self.window.finish(sink);
+        self.order.finish(sink);
     }
 }
 
@@ -326,6 +332,10 @@ impl FsUsageImporter {
         let (Some(number), Some(handle)) = (opened, handle) else { return };
         self.last_opened.insert(line.thread, number);
         let position = (!line.mode.contains(&b'A')).then_some(0);
+        if self.files.len() >= MAX_OPEN {
+            let handles = self.files.drain().map(|(_, file)| file.handle).collect();
+            CallTime::beginning(line.thread, context.began).close_all(context.sink, handles);
+        }
         let replaced = self.files.insert(line.descriptor(number), OpenFile { handle, path, position });
         if let Some(replaced) = replaced {
             context.emit(TraceAction::Close { handle: replaced.handle });

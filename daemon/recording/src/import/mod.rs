@@ -16,13 +16,12 @@ mod paths;
 mod samba;
 mod strace;
 mod whole_files;
-mod window;
 
 pub use detection::{detect, importer};
 pub use eslogger::EsloggerImporter;
 pub use fs_usage::FsUsageImporter;
 pub use nas_log::NasLogImporter;
-pub use owned::OwnedEvent;
+pub use order::EventOrder;
 pub use samba::SambaAuditImporter;
 pub use strace::StraceImporter;
 

@@ -1,115 +1,110 @@
 //! Events in the order in which they began, although a trace shows them when they end.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::owned::OwnedEvent;
-use crate::{TraceEvent, TraceSink};
+use crate::{Note, TraceEvent, TraceSink};
 
-/// Largest number of events that wait for one that began earlier. A call that waits for longer, such as for a lock, keeps its
-/// later place.
-const MAX_WAITING: usize = 4096;
-
-/// Place of a call that has begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket(u64);
-
-enum Slot {
-    Begun,
-    Ended(Vec<OwnedEvent>),
-}
-
-/// Holds events back until all that began earlier are known.
+/// Holds events back until all that began earlier are known, but not more than a maximum of them: the events of a call that takes
+/// longer, such as for a lock, get a later place. `Place` is the place of a call among the others.
 #[derive(Default)]
-pub(super) struct EventOrder {
-    slots: VecDeque<Slot>,
-    /// Number of slots that have left.
-    left: u64,
+pub struct EventOrder<Place, const MAXIMUM: usize> {
+    /// Calls that have begun and not ended. Events with a later place wait for them.
+    open: BTreeSet<Place>,
+    waiting: BTreeMap<(Place, u64), OwnedEvent>,
+    added: u64,
 }
 
-impl EventOrder {
+impl<Place: Ord + Copy, const MAXIMUM: usize> EventOrder<Place, MAXIMUM> {
     /// Keeps a place for a call that begins now.
-    pub(super) fn begin(&mut self) -> Ticket {
-        self.slots.push_back(Slot::Begun);
-        Ticket(self.left + self.slots.len() as u64 - 1)
+    pub fn begin(&mut self, place: Place) {
+        self.open.insert(place);
     }
 
-    /// Returns a sink for the events of a call, at its place or, without one, at the end.
-    pub(super) fn at<'order>(
-        &'order mut self,
-        ticket: Option<Ticket>,
-        sink: &'order mut dyn TraceSink,
-    ) -> OrderedSink<'order> {
-        OrderedSink { order: self, ticket, sink }
+    /// Adds an event behind those that already are at its place.
+    pub fn add(&mut self, place: Place, event: &TraceEvent<'_>) {
+        self.added += 1;
+        self.waiting.insert((place, self.added), OwnedEvent::of(event));
     }
 
-    /// Gives up a place.
-    pub(super) fn end(&mut self, ticket: Ticket, sink: &mut dyn TraceSink) {
-        if let Some(slot) = self.slot(ticket)
-            && matches!(slot, Slot::Begun)
-        {
-            *slot = Slot::Ended(vec![]);
+    /// Gives up the place of a call.
+    pub fn end(&mut self, place: Place) {
+        self.open.remove(&place);
+    }
+
+    /// Passes on the events before which no other one can begin.
+    pub fn deliver(&mut self, sink: &mut dyn TraceSink) {
+        loop {
+            let is_full = self.waiting.len() > MAXIMUM;
+            let Some(first) = self.waiting.first_entry() else { return };
+            if !is_full && self.open.first().is_some_and(|open| *open < first.key().0) {
+                return;
+            }
+            sink.event(&first.remove().borrowed());
         }
-        self.release(sink);
     }
 
     /// Passes on all that waits.
-    pub(super) fn finish(&mut self, sink: &mut dyn TraceSink) {
-        while !self.slots.is_empty() {
-            self.pass_first(sink);
-        }
+    pub fn finish(&mut self, sink: &mut dyn TraceSink) {
+        self.open.clear();
+        self.deliver(sink);
     }
 
-    fn slot(&mut self, ticket: Ticket) -> Option<&mut Slot> {
-        let index = ticket.0.checked_sub(self.left)?;
-        self.slots.get_mut(usize::try_from(index).ok()?)
-    }
-
-    fn release(&mut self, sink: &mut dyn TraceSink) {
-        while matches!(self.slots.front(), Some(Slot::Ended(_))) || self.slots.len() > MAX_WAITING {
-            self.pass_first(sink);
-        }
-    }
-
-    fn pass_first(&mut self, sink: &mut dyn TraceSink) {
-        if let Some(Slot::Ended(events)) = self.slots.pop_front() {
-            events.iter().for_each(|event| sink.event(&event.borrowed()));
-        }
-        self.left += 1;
+    /// Returns a sink for the events at one place.
+    pub(super) fn at<'order>(
+        &'order mut self,
+        place: Place,
+        sink: &'order mut dyn TraceSink,
+    ) -> OrderedSink<'order, Place, MAXIMUM> {
+        OrderedSink { order: self, place, sink }
     }
 }
 
-/// Sink that puts events at the place of one call.
-pub(super) struct OrderedSink<'order> {
-    order: &'order mut EventOrder,
-    ticket: Option<Ticket>,
+/// Sink that puts events at one place.
+pub(super) struct OrderedSink<'order, Place, const MAXIMUM: usize> {
+    order: &'order mut EventOrder<Place, MAXIMUM>,
+    place: Place,
     sink: &'order mut dyn TraceSink,
 }
 
-impl TraceSink for OrderedSink<'_> {
+impl<Place: Ord + Copy, const MAXIMUM: usize> TraceSink for OrderedSink<'_, Place, MAXIMUM> {
     fn event(&mut self, event: &TraceEvent<'_>) {
-        if let Some(slot) = self.ticket.and_then(|ticket| self.order.slot(ticket)) {
-            match slot {
-                Slot::Begun => *slot = Slot::Ended(vec![OwnedEvent::of(event)]),
-                Slot::Ended(events) => events.push(OwnedEvent::of(event)),
-            }
-        } else if self.order.slots.is_empty() || self.ticket.is_some() {
-            self.sink.event(event);
-        } else {
-            self.order.slots.push_back(Slot::Ended(vec![OwnedEvent::of(event)]));
+        let waits = self.order.open.first().is_some_and(|open| *open < self.place);
+        // Most events of a trace wait for nothing, so that they need no copy.
+        if self.order.waiting.is_empty() && !waits {
+            return self.sink.event(event);
         }
+        self.order.add(self.place, event);
+        self.order.deliver(self.sink);
     }
 
-    fn note(&mut self, note: crate::Note<'_>) {
+    fn note(&mut self, note: Note<'_>) {
         self.sink.note(note);
     }
 }
 
-impl Drop for OrderedSink<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.order.end(ticket, self.sink);
-        } else {
-            self.order.release(self.sink);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::testing::Written;
+    use crate::{ActionResult, CallTime, TraceAction};
+    use std::time::Duration;
+
+    fn close(handle: u64) -> TraceEvent<'static> {
+        let (time, action) = (CallTime::beginning(1, Duration::ZERO), TraceAction::Close { handle });
+        TraceEvent { time, action, result: ActionResult::Done, depth_in_open_folder: None }
+    }
+
+    #[test]
+    fn call_that_takes_long_holds_back_a_limited_number() {
+        let (mut order, mut written) = (EventOrder::<u64, 2>::default(), Written::default());
+        order.begin(0);
+        for place in [3, 1, 2] {
+            order.at(place, &mut written).event(&close(place));
         }
+        assert_eq!(written.events, ["Close { handle: 1 } Done"]);
+        order.at(0, &mut written).event(&close(0));
+        order.finish(&mut written);
+        assert_eq!(written.events[1..], [0, 2, 3].map(|handle| format!("Close {{ handle: {handle} }} Done")));
     }
 }

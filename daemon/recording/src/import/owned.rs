@@ -5,7 +5,7 @@ use std::num::NonZeroU8;
 use crate::{ActionResult, CallTime, TraceAction, TraceEvent};
 
 /// An event that outlives the paths it comes with.
-pub struct OwnedEvent {
+pub(super) struct OwnedEvent {
     time: CallTime,
     action: TraceAction<'static>,
     result: ActionResult,
@@ -22,7 +22,7 @@ struct Paths {
 
 impl OwnedEvent {
     /// Copies an event.
-    pub fn of(event: &TraceEvent<'_>) -> Self {
+    pub(super) fn of(event: &TraceEvent<'_>) -> Self {
         let mut paths = Paths::default();
         let action = event.action.clone().with_paths(&mut |path| {
             let place = if paths.first.is_empty() { &mut paths.first } else { &mut paths.second };
@@ -34,7 +34,7 @@ impl OwnedEvent {
     }
 
     /// Returns the event.
-    pub fn borrowed(&self) -> TraceEvent<'_> {
+    pub(super) fn borrowed(&self) -> TraceEvent<'_> {
         let mut paths = [&self.paths.first, &self.paths.second].into_iter();
         let action = self.action.clone().with_paths(&mut |_| paths.next().map_or(&[], |path| path));
         let OwnedEvent { time, result, depth_in_open_folder, .. } = *self;

@@ -1,7 +1,11 @@
 //! Paths of traces.
 
+/// Longest path that is kept, in bytes: `PATH_MAX` of Linux, which is more than that of macOS. A longer one is no path, and a trace
+/// with many of them would fill the memory.
+pub(super) const MAX_PATH_BYTES: usize = 4096;
+
 /// Returns an absolute, normalized path: `path` itself, or `path` in `folder`. `None` if it is relative and the folder is
-/// unknown. `..` is resolved by text, as a trace does not show where symbolic links lead.
+/// unknown, or if it is too long. `..` is resolved by text, as a trace does not show where symbolic links lead.
 pub(super) fn absolute(folder: Option<&[u8]>, path: &[u8]) -> Option<Vec<u8>> {
     let base = if path.starts_with(b"/") { &b""[..] } else { folder? };
     let mut absolute = Vec::with_capacity(base.len() + path.len() + 1);
@@ -18,7 +22,7 @@ pub(super) fn absolute(folder: Option<&[u8]>, path: &[u8]) -> Option<Vec<u8>> {
     if absolute.is_empty() {
         absolute.push(b'/');
     }
-    Some(absolute)
+    (absolute.len() <= MAX_PATH_BYTES).then_some(absolute)
 }
 
 /// Mount point of the volume with the user's files on macOS. The same folders are also seen at `/`, as `/Users` (firmlinks), which is how
@@ -48,6 +52,14 @@ mod tests {
         ] {
             assert_eq!(outside_data_volume(path.as_bytes()), expected.as_bytes());
         }
+    }
+
+    #[test]
+    fn longer_paths_than_a_kernel_takes_are_unknown() {
+        let longest = [b"/".as_slice(), &[b'a'; MAX_PATH_BYTES - 1]].concat();
+        assert_eq!(absolute(None, &longest), Some(longest.clone()));
+        assert_eq!(absolute(Some(&longest), b"b"), None);
+        assert_eq!(absolute(Some(&longest), b"../b"), Some(b"/b".to_vec()));
     }
 
     #[test]

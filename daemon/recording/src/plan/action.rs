@@ -54,7 +54,7 @@ pub struct PlannedCopy {
 pub enum PlannedAction {
     OpenFile(Opening),
     OpenFolder { node: NodeNumber, slot: Slot },
-    OpenPlace { node: NodeNumber, slot: Slot },
+    OpenPathOnly { node: NodeNumber, slot: Slot },
     Close { slot: Slot },
     List { slot: Slot },
     Read { slot: Slot, offset: u64, length: u64 },
@@ -90,7 +90,7 @@ impl PlannedAction {
         let names = match self {
             A::OpenFile(open) => [Some(open.node), None],
             A::OpenFolder { node, .. }
-            | A::OpenPlace { node, .. }
+            | A::OpenPathOnly { node, .. }
             | A::Attributes { node }
             | A::AttributesButAccessTime { node }
             | A::SetAttributes { node }

@@ -51,7 +51,7 @@ fn name_in_use(tree: &TreeState<'_>, action: Action) -> Option<Planned> {
     is_there(node).then_some(Planned { action, expected })
 }
 
-/// An extended attribute that is not there; the name may be.
+/// Plans a read of an extended attribute that does not exist; the name may exist.
 pub fn missing_attribute(tree: &TreeState<'_>, node: NodeNumber) -> Planned {
     let is_there = tree.state(node) != NameState::Absent;
     let expected = if is_there { ActionResult::Done } else { ActionResult::NotFound };

@@ -20,10 +20,10 @@ mod action;
 mod answers;
 mod compile;
 mod corpus;
-mod lives;
 mod order;
 mod ordering;
 mod steps;
+mod thread_lifetimes;
 mod threads;
 mod tree_state;
 

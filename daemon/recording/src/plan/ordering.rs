@@ -58,7 +58,7 @@ impl Uses<'_, '_> {
         use PlannedAction as A;
         match action {
             A::OpenFile(open) => self.of_opening(open),
-            A::OpenFolder { node, slot } | A::OpenPlace { node, slot } => {
+            A::OpenFolder { node, slot } | A::OpenPathOnly { node, slot } => {
                 self.look_up(node);
                 self.slot(slot, Use::Alone);
             }

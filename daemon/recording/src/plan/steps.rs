@@ -102,7 +102,7 @@ impl ReplayThread {
                 self.extras.extend([open.slot.0, open.file.0, flags]);
                 open.node.0
             }
-            A::OpenFolder { node, slot } | A::OpenPlace { node, slot } => {
+            A::OpenFolder { node, slot } | A::OpenPathOnly { node, slot } => {
                 self.extras.push(slot.0);
                 node.0
             }
@@ -206,7 +206,7 @@ impl<'plan> Steps<'plan> {
         match code {
             Code::OpenFile => A::OpenFile(self.opening(node)),
             Code::OpenFolder => A::OpenFolder { node, slot: Slot(self.extra()) },
-            Code::OpenPlace => A::OpenPlace { node, slot: Slot(self.extra()) },
+            Code::OpenPathOnly => A::OpenPathOnly { node, slot: Slot(self.extra()) },
             Code::Close => A::Close { slot },
             Code::List => A::List { slot },
             Code::Read => {

@@ -48,9 +48,9 @@ impl OpenState {
         writes(self.access)
     }
 
-    /// Tells whether it is more than a place in the tree.
+    /// Tells whether it is more than a path (`O_PATH`).
     pub fn is_open(self) -> bool {
-        self.access != Access::Place
+        self.access != Access::PathOnly
     }
 }
 

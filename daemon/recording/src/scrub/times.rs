@@ -8,8 +8,8 @@ use longhaul_model::{Histogram, Operation};
 use super::means::ClassMeans;
 use crate::{CallTime, PowerOfTwo, RecordedTimes};
 
-/// Place of an operation in time.
-pub(super) struct Placed {
+/// Thread of an operation, and the pause before it.
+pub(super) struct OperationTiming {
     pub(super) thread: u32,
     pub(super) pause: PowerOfTwo,
     /// True if its time is before that of an earlier operation of its thread.
@@ -54,7 +54,7 @@ pub(super) struct TraceClock {
 
 impl TraceClock {
     /// Adds an operation.
-    pub(super) fn add(&mut self, time: CallTime, kind: Operation) -> Placed {
+    pub(super) fn add(&mut self, time: CallTime, kind: Operation) -> OperationTiming {
         let took = time.took.unwrap_or_default();
         let ended = time.began.saturating_add(took);
         let last = self.last_operation(time);
@@ -76,7 +76,7 @@ impl TraceClock {
         self.end = self.end.max(ended);
         self.last_ended = ended;
         self.recorder_before.clear();
-        Placed { thread, pause: self.pauses.add_pause(pause.length - pause.recorder), went_back }
+        OperationTiming { thread, pause: self.pauses.add_pause(pause.length - pause.recorder), went_back }
     }
 
     /// Takes note of an operation that is not recorded.

@@ -38,7 +38,7 @@ use recorder::Recorder;
 use requests::Requests;
 use tree::Tree;
 
-use crate::{End, PassThroughError, Place, Receiver, SOURCE, serving_process};
+use crate::{End, MountPaths, PassThroughError, Receiver, SOURCE, serving_process};
 
 /// Number of threads that answer requests: as many calls of programs can wait for the share at the same time.
 const THREADS: usize = 16;
@@ -47,7 +47,7 @@ const THREADS: usize = 16;
 pub struct PassThrough {
     session: BackgroundSession,
     recorder: Arc<Recorder>,
-    place: Place,
+    place: MountPaths,
     was_created: bool,
 }
 
@@ -84,7 +84,11 @@ impl PassThrough {
 /// # Errors
 ///
 /// [`PassThroughError`], which says what is missing.
-pub fn mount(place: &Place, mounts: &[Mount], receiver: Receiver) -> Result<PassThrough, PassThroughError> {
+pub fn mount(
+    place: &MountPaths,
+    mounts: &[Mount],
+    receiver: Receiver,
+) -> Result<PassThrough, PassThroughError> {
     let helper_is_missing = !rustix::process::geteuid().is_root() && !is_in_path("fusermount3");
     if !Path::new("/dev/fuse").exists() {
         return Err(PassThroughError::NoDevice);
@@ -92,7 +96,7 @@ pub fn mount(place: &Place, mounts: &[Mount], receiver: Receiver) -> Result<Pass
     if helper_is_missing {
         return Err(PassThroughError::NoHelper);
     }
-    let place = Place { mount_point: resolved(place)?, folder: place.folder.clone() };
+    let place = MountPaths { mount_point: resolved(place)?, folder: place.folder.clone() };
     remove_stale(&place.mount_point, mounts)?;
     let was_created = prepare(&place.mount_point)?;
     let recorder = Arc::new(Recorder::new(receiver));
@@ -106,8 +110,8 @@ pub fn mount(place: &Place, mounts: &[Mount], receiver: Receiver) -> Result<Pass
 }
 
 /// Returns the path of the mount point as the system names it. Its last part is not touched: it may be a mount that does not answer.
-fn resolved(place: &Place) -> Result<PathBuf, PassThroughError> {
-    let Place { folder, mount_point } = place;
+fn resolved(place: &MountPaths) -> Result<PathBuf, PassThroughError> {
+    let MountPaths { folder, mount_point } = place;
     let (Some(parent), Some(name)) = (mount_point.parent(), mount_point.file_name()) else {
         return Err(PassThroughError::NotEmpty { mount_point: mount_point.clone() });
     };
@@ -118,7 +122,7 @@ fn resolved(place: &Place) -> Result<PathBuf, PassThroughError> {
     }
 }
 
-fn serve(place: &Place, recorder: Arc<Recorder>) -> Result<BackgroundSession, PassThroughError> {
+fn serve(place: &MountPaths, recorder: Arc<Recorder>) -> Result<BackgroundSession, PassThroughError> {
     let folder = Folder::open(&place.folder).map_err(refused("open", &place.folder))?;
     let here = Path::new(".");
     let root = folder.handle(here).and_then(|root| Ok(rustix::fs::fstat(&root)?));

@@ -5,10 +5,10 @@
 //! kernel asks before it creates something, too. A close is two requests: `flush` when a program closes, `release` when no program has
 //! the file open any more.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use longhaul_recording::{ActionResult, CallTime, Note, OwnedEvent, TraceAction, TraceEvent};
+use longhaul_recording::{ActionResult, CallTime, EventOrder, Note, TraceAction, TraceEvent};
 use parking_lot::Mutex;
 
 use super::tree::NameIn;
@@ -32,9 +32,8 @@ pub struct Recorder {
 struct State {
     receiver: Receiver,
     next: u64,
-    /// Requests whose operation is not known yet. Operations that began later wait for them.
-    open: BTreeSet<Beginning>,
-    waiting: BTreeMap<Beginning, OwnedEvent>,
+    /// Operations, which wait for requests whose operation is not known yet.
+    order: EventOrder<Beginning, MAX_WAITING>,
     walks: HashMap<u32, Walk>,
     closings: HashMap<u64, Closing>,
 }
@@ -96,8 +95,7 @@ impl Recorder {
         let state = State {
             receiver,
             next: 0,
-            open: BTreeSet::new(),
-            waiting: BTreeMap::new(),
+            order: EventOrder::default(),
             walks: HashMap::new(),
             closings: HashMap::new(),
         };
@@ -109,7 +107,7 @@ impl Recorder {
         let mut state = self.state.lock();
         state.next += 1;
         let began = (self.start.elapsed(), state.next);
-        state.open.insert(began);
+        state.order.begin(began);
         Request { recorder: self, thread, began, is_held: false }
     }
 
@@ -129,10 +127,9 @@ impl Recorder {
 
     /// Hands over everything that still waits.
     pub fn finish(&self) {
-        let mut state = self.state.lock();
+        let state = &mut *self.state.lock();
         state.expire(Duration::MAX);
-        state.open.clear();
-        state.deliver();
+        state.order.finish(&mut *state.receiver);
     }
 }
 
@@ -148,7 +145,7 @@ impl Request<'_> {
         if let Some(walk) = state.walks.remove(&self.thread) {
             if walk.leads_to(&subject) {
                 took += walk.took;
-                state.open.remove(&self.began);
+                state.order.end(self.began);
                 self.began = walk.began;
             } else {
                 state.end_walk(self.thread, walk);
@@ -176,7 +173,7 @@ impl Request<'_> {
         if let Some(walk) = state.walks.remove(&self.thread) {
             if matches!(walk.end, WalkEnd::Found(folder) if folder == name.folder) {
                 took += walk.took;
-                state.open.remove(&self.began);
+                state.order.end(self.began);
                 self.began = walk.began;
             } else {
                 state.end_walk(self.thread, walk);
@@ -193,7 +190,7 @@ impl Request<'_> {
         let took = now.saturating_sub(self.began.0);
         let closing = Closing { began: self.began, ended: now, took, thread: self.thread };
         if let Some(earlier) = state.closings.insert(handle, closing) {
-            state.open.remove(&earlier.began);
+            state.order.end(earlier.began);
         }
         self.is_held = true;
     }
@@ -204,7 +201,7 @@ impl Request<'_> {
         let mut state = self.recorder.state.lock();
         if let Some(closing) = state.closings.remove(&handle) {
             took += closing.took;
-            state.open.remove(&self.began);
+            state.order.end(self.began);
             (self.began, self.thread) = (closing.began, closing.thread);
         }
         let call = Call { thread: self.thread, began: self.began, took };
@@ -215,12 +212,12 @@ impl Request<'_> {
 impl Drop for Request<'_> {
     fn drop(&mut self) {
         let now = self.recorder.start.elapsed();
-        let mut state = self.recorder.state.lock();
+        let state = &mut *self.recorder.state.lock();
         if !self.is_held {
-            state.open.remove(&self.began);
+            state.order.end(self.began);
         }
         state.expire(now);
-        state.deliver();
+        state.order.deliver(&mut *state.receiver);
     }
 }
 
@@ -243,12 +240,12 @@ impl State {
             CallTime { took: Some(call.took), ..CallTime::beginning(call.thread.into(), call.began.0) };
         // The kernel names a folder by its number, however the program named it.
         let event = TraceEvent { time, action, result, depth_in_open_folder: None };
-        self.waiting.insert(call.began, OwnedEvent::of(&event));
+        self.order.add(call.began, &event);
     }
 
     /// Ends look-ups that belong to no other request: only a name that does not exist was looked for.
     fn end_walk(&mut self, thread: u32, walk: Walk) {
-        self.open.remove(&walk.began);
+        self.order.end(walk.began);
         if let WalkEnd::Missing(path) = &walk.end {
             let call = Call { thread, began: walk.began, took: walk.took };
             self.add(call, TraceAction::Attributes { path, found: None }, ActionResult::NotFound);
@@ -258,7 +255,7 @@ impl State {
     /// Notes that a file is used after a program closed it: through another descriptor, or a map in memory.
     fn stay_open(&mut self, handle: u64) {
         if let Some(closing) = self.closings.remove(&handle) {
-            self.open.remove(&closing.began);
+            self.order.end(closing.began);
         }
     }
 
@@ -272,26 +269,14 @@ impl State {
                 self.end_walk(thread, walk);
             }
         }
-        let open = &mut self.open;
+        let order = &mut self.order;
         self.closings.retain(|_, closing| {
             let is_kept = !is_old(closing.ended);
             if !is_kept {
-                open.remove(&closing.began);
+                order.end(closing.began);
             }
             is_kept
         });
-    }
-
-    /// Hands over the operations before which no other one can begin.
-    fn deliver(&mut self) {
-        loop {
-            let is_full = self.waiting.len() > MAX_WAITING;
-            let Some(first) = self.waiting.first_entry() else { return };
-            if !is_full && self.open.first().is_some_and(|open| open < first.key()) {
-                return;
-            }
-            self.receiver.event(&first.remove().borrowed());
-        }
     }
 }
 
@@ -421,9 +406,9 @@ mod tests {
     fn begin_at_start(recorder: &Recorder, thread: u32) -> Request<'_> {
         let mut request = recorder.begin(thread);
         let mut state = recorder.state.lock();
-        state.open.remove(&request.began);
+        state.order.end(request.began);
         request.began.0 = Duration::ZERO;
-        state.open.insert(request.began);
+        state.order.begin(request.began);
         drop(state);
         request
     }

@@ -15,7 +15,7 @@ use rustix::fs::{CWD, FallocateFlags, FlockOperation, RenameFlags, fcntl_lock};
 use tempfile::TempDir;
 
 use super::{PassThrough, mount, unmount};
-use crate::{End, PassThroughError, Place};
+use crate::{End, MountPaths, PassThroughError};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
@@ -38,7 +38,7 @@ impl TraceSink for Words {
 }
 
 struct Mounted {
-    place: Place,
+    place: MountPaths,
     log: Log,
     session: Option<PassThrough>,
     _scratch: TempDir,
@@ -47,7 +47,8 @@ struct Mounted {
 impl Mounted {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        let place = Place { folder: scratch.path().join("share"), mount_point: scratch.path().join("mount") };
+        let place =
+            MountPaths { folder: scratch.path().join("share"), mount_point: scratch.path().join("mount") };
         fs::create_dir(&place.folder).unwrap();
         let log = Log::default();
         let words = Words { log: Arc::clone(&log), folder: place.folder.clone() };
@@ -316,7 +317,7 @@ fn unsuitable_mount_points_are_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path().canonicalize().unwrap();
     let try_at = |mount_point: PathBuf, mounts: &[Mount]| {
-        let place = Place { folder: root.join("share"), mount_point };
+        let place = MountPaths { folder: root.join("share"), mount_point };
         mount(&place, mounts, Box::new(Scrubber::new(b"/"))).err().unwrap()
     };
     fs::create_dir_all(root.join("full/of")).unwrap();

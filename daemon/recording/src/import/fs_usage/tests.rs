@@ -71,3 +71,14 @@ fn parts_of_a_line_are_split() {
     assert_eq!((line.command, line.thread), (&b"Google Chrome He"[..], 4711));
     assert_eq!(line.took, Duration::from_micros(123));
 }
+
+#[test]
+fn openings_without_an_end_are_closed_at_the_limit() {
+    let open = |number: usize| {
+        format!("10:15:30.009000  open              F={number}  (R_____________)  /V/x    0.000800   app.7\n")
+    };
+    let lines: String = (3..MAX_OPEN + 4).map(open).collect();
+    let mut written = Written::default();
+    import(&mut FsUsageImporter::default(), &mut lines.as_bytes(), &mut written).unwrap();
+    assert_eq!(written.events.iter().filter(|event| event.starts_with("Close")).count(), MAX_OPEN);
+}

@@ -69,94 +69,112 @@ const CALLS: &[(&str, Handler)] = &[
     ("io_uring_setup", handles::no_file),
     ("chdir", handles::change_folder),
     ("fchdir", handles::change_folder_to_handle),
-    ("stat", |context, call| attributes(context, call, Place::path(0).structure(1))),
-    ("lstat", |context, call| attributes(context, call, Place::path(0).structure(1))),
-    ("stat64", |context, call| attributes(context, call, Place::path(0).structure(1))),
-    ("lstat64", |context, call| attributes(context, call, Place::path(0).structure(1))),
+    ("stat", |context, call| attributes(context, call, ArgumentPositions::path(0).structure(1))),
+    ("lstat", |context, call| attributes(context, call, ArgumentPositions::path(0).structure(1))),
+    ("stat64", |context, call| attributes(context, call, ArgumentPositions::path(0).structure(1))),
+    ("lstat64", |context, call| attributes(context, call, ArgumentPositions::path(0).structure(1))),
     ("fstat", handles::attributes),
     ("fstat64", handles::attributes),
-    ("newfstatat", |context, call| attributes(context, call, Place::at(0).structure(2))),
-    ("fstatat64", |context, call| attributes(context, call, Place::at(0).structure(2))),
-    ("statx", |context, call| attributes(context, call, Place::at(0).structure(4))),
-    ("access", |context, call| attributes(context, call, Place::path(0))),
-    ("faccessat", |context, call| attributes(context, call, Place::at(0))),
-    ("faccessat2", |context, call| attributes(context, call, Place::at(0))),
-    ("chmod", |context, call| set_attributes(context, call, Place::path(0))),
-    ("fchmod", |context, call| set_attributes(context, call, Place::handle(0))),
-    ("fchmodat", |context, call| set_attributes(context, call, Place::at(0))),
-    ("fchmodat2", |context, call| set_attributes(context, call, Place::at(0))),
-    ("chown", |context, call| set_attributes(context, call, Place::path(0))),
-    ("lchown", |context, call| set_attributes(context, call, Place::path(0))),
-    ("fchown", |context, call| set_attributes(context, call, Place::handle(0))),
-    ("fchownat", |context, call| set_attributes(context, call, Place::at(0))),
-    ("utime", |context, call| set_attributes(context, call, Place::path(0))),
-    ("utimes", |context, call| set_attributes(context, call, Place::path(0))),
-    ("futimesat", |context, call| set_attributes(context, call, Place::at(0))),
-    ("utimensat", |context, call| set_attributes(context, call, Place::at(0))),
-    ("truncate", |context, call| set_length(context, call, Place::path(0))),
-    ("ftruncate", |context, call| set_length(context, call, Place::handle(0))),
-    ("getxattr", |context, call| read_extended_attribute(context, call, Place::path(0))),
-    ("lgetxattr", |context, call| read_extended_attribute(context, call, Place::path(0))),
-    ("fgetxattr", |context, call| read_extended_attribute(context, call, Place::handle(0))),
-    ("listxattr", |context, call| read_extended_attribute(context, call, Place::path(0))),
-    ("llistxattr", |context, call| read_extended_attribute(context, call, Place::path(0))),
-    ("flistxattr", |context, call| read_extended_attribute(context, call, Place::handle(0))),
-    ("setxattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
-    ("lsetxattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
-    ("fsetxattr", |context, call| write_extended_attribute(context, call, Place::handle(0))),
-    ("removexattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
-    ("lremovexattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
-    ("fremovexattr", |context, call| write_extended_attribute(context, call, Place::handle(0))),
-    ("rename", |context, call| rename(context, call, Pair { from: Place::path(0), to: Place::path(1) })),
-    ("renameat", |context, call| rename(context, call, Pair { from: Place::at(0), to: Place::at(2) })),
-    ("renameat2", |context, call| rename(context, call, Pair { from: Place::at(0), to: Place::at(2) })),
-    ("link", |context, call| hard_link(context, call, Pair { from: Place::path(0), to: Place::path(1) })),
-    ("linkat", |context, call| hard_link(context, call, Pair { from: Place::at(0), to: Place::at(2) })),
+    ("newfstatat", |context, call| attributes(context, call, ArgumentPositions::at(0).structure(2))),
+    ("fstatat64", |context, call| attributes(context, call, ArgumentPositions::at(0).structure(2))),
+    ("statx", |context, call| attributes(context, call, ArgumentPositions::at(0).structure(4))),
+    ("access", |context, call| attributes(context, call, ArgumentPositions::path(0))),
+    ("faccessat", |context, call| attributes(context, call, ArgumentPositions::at(0))),
+    ("faccessat2", |context, call| attributes(context, call, ArgumentPositions::at(0))),
+    ("chmod", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
+    ("fchmod", |context, call| set_attributes(context, call, ArgumentPositions::handle(0))),
+    ("fchmodat", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
+    ("fchmodat2", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
+    ("chown", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
+    ("lchown", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
+    ("fchown", |context, call| set_attributes(context, call, ArgumentPositions::handle(0))),
+    ("fchownat", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
+    ("utime", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
+    ("utimes", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
+    ("futimesat", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
+    ("utimensat", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
+    ("truncate", |context, call| set_length(context, call, ArgumentPositions::path(0))),
+    ("ftruncate", |context, call| set_length(context, call, ArgumentPositions::handle(0))),
+    ("getxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::path(0))),
+    ("lgetxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::path(0))),
+    ("fgetxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::handle(0))),
+    ("listxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::path(0))),
+    ("llistxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::path(0))),
+    ("flistxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::handle(0))),
+    ("setxattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::path(0))),
+    ("lsetxattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::path(0))),
+    ("fsetxattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::handle(0))),
+    ("removexattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::path(0))),
+    ("lremovexattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::path(0))),
+    ("fremovexattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::handle(0))),
+    ("rename", |context, call| {
+        rename(context, call, Pair { from: ArgumentPositions::path(0), to: ArgumentPositions::path(1) })
+    }),
+    ("renameat", |context, call| {
+        rename(context, call, Pair { from: ArgumentPositions::at(0), to: ArgumentPositions::at(2) })
+    }),
+    ("renameat2", |context, call| {
+        rename(context, call, Pair { from: ArgumentPositions::at(0), to: ArgumentPositions::at(2) })
+    }),
+    ("link", |context, call| {
+        hard_link(context, call, Pair { from: ArgumentPositions::path(0), to: ArgumentPositions::path(1) })
+    }),
+    ("linkat", |context, call| {
+        hard_link(context, call, Pair { from: ArgumentPositions::at(0), to: ArgumentPositions::at(2) })
+    }),
     ("symlink", |context, call| {
-        on_path(context, call, Place::path(1), |path| TraceAction::SymbolicLink { path })
+        on_path(context, call, ArgumentPositions::path(1), |path| TraceAction::SymbolicLink { path })
     }),
     ("symlinkat", |context, call| {
-        on_path(context, call, Place::at(1), |path| TraceAction::SymbolicLink { path })
+        on_path(context, call, ArgumentPositions::at(1), |path| TraceAction::SymbolicLink { path })
     }),
     ("readlink", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::ReadLink { path })
+        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::ReadLink { path })
     }),
     ("readlinkat", |context, call| {
-        on_path(context, call, Place::at(0), |path| TraceAction::ReadLink { path })
+        on_path(context, call, ArgumentPositions::at(0), |path| TraceAction::ReadLink { path })
     }),
-    ("unlink", |context, call| on_path(context, call, Place::path(0), |path| TraceAction::Remove { path })),
+    ("unlink", |context, call| {
+        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::Remove { path })
+    }),
     ("unlinkat", unlink_at),
     ("rmdir", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::RemoveFolder { path })
+        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::RemoveFolder { path })
     }),
     ("mkdir", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::CreateFolder { path })
+        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::CreateFolder { path })
     }),
     ("mkdirat", |context, call| {
-        on_path(context, call, Place::at(0), |path| TraceAction::CreateFolder { path })
+        on_path(context, call, ArgumentPositions::at(0), |path| TraceAction::CreateFolder { path })
     }),
     ("statfs", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::FreeSpace { path })
+        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::FreeSpace { path })
     }),
     ("fstatfs", |context, call| {
-        on_path(context, call, Place::handle(0), |path| TraceAction::FreeSpace { path })
+        on_path(context, call, ArgumentPositions::handle(0), |path| TraceAction::FreeSpace { path })
     }),
-    ("mmap", |context, call| unknown(context, call, UnknownFile { name: "mmap", place: Place::handle(4) })),
+    ("mmap", |context, call| {
+        unknown(context, call, UnknownFile { name: "mmap", place: ArgumentPositions::handle(4) })
+    }),
     ("copy_file_range", handles::copy_range),
     ("fallocate", |context, call| {
-        unknown(context, call, UnknownFile { name: "fallocate", place: Place::handle(0) })
+        unknown(context, call, UnknownFile { name: "fallocate", place: ArgumentPositions::handle(0) })
     }),
     ("readahead", |context, call| {
-        unknown(context, call, UnknownFile { name: "readahead", place: Place::handle(0) })
+        unknown(context, call, UnknownFile { name: "readahead", place: ArgumentPositions::handle(0) })
     }),
     ("sync_file_range", |context, call| {
-        unknown(context, call, UnknownFile { name: "sync_file_range", place: Place::handle(0) });
+        unknown(context, call, UnknownFile { name: "sync_file_range", place: ArgumentPositions::handle(0) });
     }),
     ("syncfs", |context, call| {
-        unknown(context, call, UnknownFile { name: "syncfs", place: Place::handle(0) })
+        unknown(context, call, UnknownFile { name: "syncfs", place: ArgumentPositions::handle(0) })
     }),
-    ("mknod", |context, call| unknown(context, call, UnknownFile { name: "mknod", place: Place::path(0) })),
-    ("mknodat", |context, call| unknown(context, call, UnknownFile { name: "mknodat", place: Place::at(0) })),
+    ("mknod", |context, call| {
+        unknown(context, call, UnknownFile { name: "mknod", place: ArgumentPositions::path(0) })
+    }),
+    ("mknodat", |context, call| {
+        unknown(context, call, UnknownFile { name: "mknodat", place: ArgumentPositions::at(0) })
+    }),
     ("ioctl", clone_range),
 ];
 
@@ -196,7 +214,7 @@ pub(super) fn handle(context: &mut Context<'_, '_>, call: &Call<'_>) {
     }
 }
 
-/// A call that longhaul has no name for counts if it names a file.
+/// Counts a call of unknown kind if it names a file.
 fn unlisted(context: &mut Context<'_, '_>, call: &Call<'_>) {
     let path_of = |text: &&[u8]| {
         syntax::string(text).or_else(|| {
@@ -210,9 +228,9 @@ fn unlisted(context: &mut Context<'_, '_>, call: &Call<'_>) {
     }
 }
 
-/// Places of a path, or of a descriptor that stands for one, among the arguments, and of the structure that is returned.
+/// Positions of a path, or of a descriptor that stands for one, among the arguments, and of the structure that is returned.
 #[derive(Clone, Copy)]
-struct Place {
+struct ArgumentPositions {
     /// Number of the argument with a descriptor or `AT_FDCWD`.
     folder: Option<usize>,
     /// Number of the argument with a path.
@@ -220,7 +238,7 @@ struct Place {
     structure: Option<usize>,
 }
 
-impl Place {
+impl ArgumentPositions {
     const fn path(index: usize) -> Self {
         Self { folder: None, path: Some(index), structure: None }
     }
@@ -258,8 +276,8 @@ impl Place {
 }
 
 struct Pair {
-    from: Place,
-    to: Place,
+    from: ArgumentPositions,
+    to: ArgumentPositions,
 }
 
 impl Pair {
@@ -272,10 +290,10 @@ impl Pair {
 
 struct UnknownFile {
     name: &'static str,
-    place: Place,
+    place: ArgumentPositions,
 }
 
-fn attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+fn attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: ArgumentPositions) {
     let is_handle = place.folder.is_some() && call.arguments.get(1).is_some_and(|text| *text == b"\"\"");
     if is_handle {
         return handles::handle_attributes(context, call, place.structure.unwrap_or(usize::MAX));
@@ -301,7 +319,7 @@ fn needs_access_time(call: &Call<'_>) -> bool {
 fn on_path(
     context: &mut Context<'_, '_>,
     call: &Call<'_>,
-    place: Place,
+    place: ArgumentPositions,
     action: for<'path> fn(&'path [u8]) -> TraceAction<'path>,
 ) {
     let Some(result) = result(call) else { return };
@@ -313,7 +331,7 @@ fn on_path(
     }
 }
 
-fn set_attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+fn set_attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: ArgumentPositions) {
     let handle = if place.has_no_path(call) { context.open_handle(call.arguments.first()) } else { None };
     match (result(call), handle) {
         (Some(result), Some(handle)) => context.emit(TraceAction::SetHandleAttributes { handle }, result),
@@ -330,7 +348,7 @@ fn is_no_file(context: &Context<'_, '_>, call: &Call<'_>) -> bool {
     })
 }
 
-fn set_length(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+fn set_length(context: &mut Context<'_, '_>, call: &Call<'_>, place: ArgumentPositions) {
     let Some(result) = result(call) else { return };
     let length = call.arguments.get(1).and_then(|text| syntax::number(text)).unwrap_or(0);
     match place.resolve(context, call) {
@@ -342,13 +360,13 @@ fn set_length(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
 
 /// Leaves out a question that the client answers by itself, because the file system has no attributes of this kind (such as
 /// `security.selinux`, for which `ls` asks).
-fn read_extended_attribute(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+fn read_extended_attribute(context: &mut Context<'_, '_>, call: &Call<'_>, place: ArgumentPositions) {
     if !matches!(call.answer, Answer::Error(b"EOPNOTSUPP")) {
         on_path(context, call, place, |path| TraceAction::ReadExtendedAttribute { path });
     }
 }
 
-fn write_extended_attribute(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+fn write_extended_attribute(context: &mut Context<'_, '_>, call: &Call<'_>, place: ArgumentPositions) {
     let Some(result) = result(call) else { return };
     let length = call.arguments.get(3).and_then(|text| syntax::number(text)).unwrap_or(0);
     match place.resolve(context, call) {
@@ -378,9 +396,9 @@ fn hard_link(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
 
 fn unlink_at(context: &mut Context<'_, '_>, call: &Call<'_>) {
     if has(call.arguments.get(2), "AT_REMOVEDIR") {
-        on_path(context, call, Place::at(0), |path| TraceAction::RemoveFolder { path });
+        on_path(context, call, ArgumentPositions::at(0), |path| TraceAction::RemoveFolder { path });
     } else {
-        on_path(context, call, Place::at(0), |path| TraceAction::Remove { path });
+        on_path(context, call, ArgumentPositions::at(0), |path| TraceAction::Remove { path });
     }
 }
 
@@ -396,13 +414,13 @@ fn unknown(context: &mut Context<'_, '_>, call: &Call<'_>, file: UnknownFile) {
     }
 }
 
-/// Of all calls of `ioctl`, those that copy on the server count. `cp` makes one for each file.
+/// Records an `ioctl` that copies on the server; ignores the others. `cp` makes one for each file.
 fn clone_range(context: &mut Context<'_, '_>, call: &Call<'_>) {
     let is_one_of = |names: [&str; 2]| names.iter().any(|name| has(call.arguments.get(1), name));
     let is_whole = is_one_of(["FICLONE", "BTRFS_IOC_CLONE"]);
     if is_whole && result(call) == Some(ActionResult::Failed) {
         handles::refused_clone(context, call);
     } else if is_whole || is_one_of(["FICLONERANGE", "BTRFS_IOC_CLONE_RANGE"]) {
-        unknown(context, call, UnknownFile { name: "ioctl_clone", place: Place::handle(0) });
+        unknown(context, call, UnknownFile { name: "ioctl_clone", place: ArgumentPositions::handle(0) });
     }
 }

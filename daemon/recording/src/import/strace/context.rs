@@ -6,8 +6,7 @@ use std::rc::Rc;
 
 use super::processes::{Descriptor, OpenFile, Thread};
 use super::syntax::{self, Answer, Call};
-use crate::import::order::OrderedSink;
-use crate::import::paths::absolute;
+use crate::import::paths::{MAX_PATH_BYTES, absolute};
 use crate::{
     Access, ActionResult, CallTime, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceEvent, TraceSink,
 };
@@ -22,7 +21,7 @@ pub(super) struct Context<'call, 'order> {
     /// Number of names in each path of the call, if they are given from open folders.
     pub(super) depth_in_open_folder: Option<NonZeroU8>,
     pub(super) next_handle: &'call mut u64,
-    pub(super) sink: &'call mut OrderedSink<'order>,
+    pub(super) sink: &'call mut (dyn TraceSink + 'order),
 }
 
 /// An open file and the number of its opening.
@@ -77,7 +76,7 @@ impl Context<'_, '_> {
 
     /// Returns the folder that a descriptor or `AT_FDCWD` stands for; without one, the current folder.
     fn folder(&self, at: Option<&[u8]>) -> Option<Vec<u8>> {
-        let current = || self.thread.folder.borrow().clone();
+        let current = || self.thread.folder.borrow().as_deref().map(<[u8]>::to_vec);
         let Some(at) = at else { return current() };
         if let Some(annotated) = at.strip_prefix(b"AT_FDCWD") {
             let path = annotated.strip_prefix(b"<").and_then(|path| path.strip_suffix(b">"));
@@ -117,11 +116,11 @@ impl Context<'_, '_> {
         self.thread.file(syntax::descriptor(argument?)?.number)?.borrow().handle
     }
 
-    /// Returns the number of the opening of a descriptor, if that is more than a place in the tree.
+    /// Returns the number of the opening of a descriptor, if that is more than a path (`O_PATH`).
     pub(super) fn open_handle(&self, argument: Option<&&[u8]>) -> Option<u64> {
         let file = self.thread.file(syntax::descriptor(argument?)?.number)?;
         let file = file.borrow();
-        file.handle.filter(|_| !file.is_place)
+        file.handle.filter(|_| !file.is_path_only)
     }
 
     /// Returns the open file of a descriptor. One that was open before the trace began is opened now; one that is no file
@@ -147,7 +146,8 @@ impl Context<'_, '_> {
         self.sink.note(Note::AddedOpening { path: &path });
         let mode = OpenMode { access, create: CreateMode::Never, truncate: false, folder: false };
         self.emit_implied(TraceAction::Open { path: &path, mode, handle: Some(handle) });
-        let file = OpenFile { handle: Some(handle), path, position: None, appends: false, is_place: false };
+        let file =
+            OpenFile { handle: Some(handle), path, position: None, appends: false, is_path_only: false };
         let file = Rc::new(RefCell::new(file));
         let added = Descriptor { file: file.clone(), closes_on_exec: false };
         self.thread.set(descriptor, added);
@@ -155,11 +155,11 @@ impl Context<'_, '_> {
     }
 }
 
-/// Returns the path of a descriptor that is a file; sockets and pipes have none.
+/// Returns the path of a descriptor that is a file, unless it is too long; sockets and pipes have none.
 pub(super) fn annotated_path(annotation: Option<&[u8]>) -> Option<Vec<u8>> {
     // A device has its numbers behind the path.
     let path = annotation.filter(|text| text.starts_with(b"/"))?.split(|byte| *byte == b'<').next()?;
-    syntax::unescaped(path)
+    syntax::unescaped(path).filter(|path| path.len() <= MAX_PATH_BYTES)
 }
 
 /// Returns the answer as an event has it; `None` if the call did not end, or never reached a file system.

@@ -54,9 +54,9 @@ fn open_with(context: &mut Context<'_, '_>, call: &Call<'_>, opening: Opening<'_
     }
     let Some(returned) = returned else { return };
     let appends = has(flags, "O_APPEND");
-    let is_place = has(flags, "O_PATH");
+    let is_path_only = has(flags, "O_PATH");
     let position = (!appends).then_some(0);
-    let file = OpenFile { handle: handle.take(), path, position, appends, is_place };
+    let file = OpenFile { handle: handle.take(), path, position, appends, is_path_only };
     let closes_on_exec = has(flags, "O_CLOEXEC");
     let descriptor = Descriptor { file: Rc::new(RefCell::new(file)), closes_on_exec };
     let ended = context.thread.set(returned.number, descriptor);
@@ -65,7 +65,7 @@ fn open_with(context: &mut Context<'_, '_>, call: &Call<'_>, opening: Opening<'_
 
 fn mode(flags: Option<&&[u8]>) -> OpenMode {
     let access = match () {
-        () if has(flags, "O_PATH") => Access::Place,
+        () if has(flags, "O_PATH") => Access::PathOnly,
         () if has(flags, "O_RDWR") => Access::ReadWrite,
         () if has(flags, "O_WRONLY") => Access::Write,
         () => Access::Read,
@@ -334,7 +334,7 @@ pub(super) fn control(context: &mut Context<'_, '_>, call: &Call<'_>) {
 
 fn set_closes_on_exec(context: &mut Context<'_, '_>, call: &Call<'_>) {
     let Some(descriptor) = call.arguments.first().and_then(|text| syntax::descriptor(text)) else { return };
-    if let Some(entry) = context.thread.descriptors.borrow_mut().get_mut(&descriptor.number) {
+    if let Some(entry) = context.thread.descriptors.borrow_mut().get_mut(descriptor.number) {
         entry.closes_on_exec = has(call.arguments.get(2), "FD_CLOEXEC");
     }
 }
@@ -364,10 +364,11 @@ pub(super) fn no_file(context: &mut Context<'_, '_>, call: &Call<'_>) {
     let pair = arguments.find_map(|text| text.strip_prefix(b"[")?.strip_suffix(b"]"));
     let pair = pair.map(|text| {
         let parts = text.split(|byte| *byte == b',').filter_map(|part| syntax::descriptor(part.trim_ascii()));
-        parts.map(|descriptor| descriptor.number).collect::<Vec<_>>()
+        parts.map(|descriptor| descriptor.number).take(2).collect::<Vec<_>>()
     });
     for number in pair.unwrap_or_else(|| vec![returned.number]) {
-        let file = OpenFile { handle: None, path: vec![], position: None, appends: false, is_place: false };
+        let file =
+            OpenFile { handle: None, path: vec![], position: None, appends: false, is_path_only: false };
         let file = Rc::new(RefCell::new(file));
         let ended = context.thread.set(number, Descriptor { file, closes_on_exec: false });
         context.emit_closed(ended);
@@ -377,13 +378,13 @@ pub(super) fn no_file(context: &mut Context<'_, '_>, call: &Call<'_>) {
 pub(super) fn change_folder(context: &mut Context<'_, '_>, call: &Call<'_>) {
     if result(call) == Some(ActionResult::Done) {
         let path = context.path(None, call.arguments.first());
-        *context.thread.folder.borrow_mut() = path;
+        *context.thread.folder.borrow_mut() = path.map(Rc::from);
     }
 }
 
 pub(super) fn change_folder_to_handle(context: &mut Context<'_, '_>, call: &Call<'_>) {
     if result(call) == Some(ActionResult::Done) {
         let path = call.arguments.first().and_then(|text| context.descriptor_path(text));
-        *context.thread.folder.borrow_mut() = path.and_then(|path| absolute(None, &path));
+        *context.thread.folder.borrow_mut() = path.and_then(|path| absolute(None, &path)).map(Rc::from);
     }
 }

@@ -8,16 +8,25 @@ mod recorder_time;
 mod syntax;
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::time::Duration;
 
 use self::context::Context;
-use self::processes::{Shared, Thread};
+use self::processes::{DescriptorCount, Shared, Thread};
 use self::recorder_time::RecorderTime;
 use self::syntax::{Answer, Call};
 use super::Importer;
 use super::numbers::DayClock;
-use super::order::{EventOrder, Ticket};
+use super::order::EventOrder;
+use super::whole_files::MAX_OPEN;
 use crate::{ActionResult, CallTime, Note, TraceAction, TraceEvent, TraceSink};
+
+/// Largest number of threads that are followed at the same time. A call of another one is read by itself, so that what it refers to
+/// is counted as unknown.
+const MAX_THREADS: usize = 1 << 16;
+
+/// Largest number of events that wait for a call that began earlier.
+const MAX_WAITING: usize = 4096;
 
 /// Mark at the end of a call that goes on while another thread is shown.
 const UNFINISHED: &[u8] = b"<unfinished ...>";
@@ -31,12 +40,14 @@ const SUPERSEDED: &[u8] = b"+++ superseded by execve in pid ";
 /// Reads the text output of strace.
 pub struct StraceImporter {
     threads: HashMap<u64, Thread>,
+    descriptors: DescriptorCount,
     begun: HashMap<u64, BegunCall>,
     /// Threads that strace has announced; only without `-o`.
     announced: HashSet<u64>,
     recorder_time: RecorderTime,
-    order: EventOrder,
-    start_folder: Option<Vec<u8>>,
+    order: EventOrder<u64, MAX_WAITING>,
+    next_place: u64,
+    start_folder: Option<Rc<[u8]>>,
     next_handle: u64,
     clock: DayClock,
     now: Duration,
@@ -46,7 +57,8 @@ pub struct StraceImporter {
 struct BegunCall {
     text: Vec<u8>,
     began: Duration,
-    ticket: Ticket,
+    /// Its place among the others.
+    place: u64,
     /// The tables that a new thread will share, if this call starts one.
     starts: Option<Shared>,
 }
@@ -57,11 +69,13 @@ impl StraceImporter {
     pub fn new(folder: Option<&[u8]>) -> Self {
         Self {
             threads: HashMap::new(),
+            descriptors: DescriptorCount::default(),
             begun: HashMap::new(),
             announced: HashSet::new(),
             recorder_time: RecorderTime::default(),
             order: EventOrder::default(),
-            start_folder: folder.map(<[u8]>::to_vec),
+            next_place: 0,
+            start_folder: folder.map(Rc::from),
             next_handle: 0,
             clock: DayClock::default(),
             now: Duration::ZERO,
@@ -73,13 +87,16 @@ impl StraceImporter {
         if let Some(thread) = self.threads.get(&number) {
             return thread.clone();
         }
+        if self.threads.len() >= MAX_THREADS {
+            return Thread::new(None, &self.descriptors);
+        }
         let parent = self
             .begun
             .iter()
             .filter_map(|(parent, call)| Some((call.began, *parent, call.starts?)))
             .max_by_key(|(began, parent, _)| (*began, *parent));
         let parent = parent.and_then(|(_, parent, shared)| Some(self.threads.get(&parent)?.start(shared)));
-        let thread = parent.unwrap_or_else(|| Thread::in_folder(self.start_folder.clone()));
+        let thread = parent.unwrap_or_else(|| Thread::new(self.start_folder.clone(), &self.descriptors));
         self.threads.insert(number, thread.clone());
         thread
     }
@@ -93,7 +110,7 @@ impl StraceImporter {
             self.threads.insert(number, thread);
         }
         if let Some(call) = self.begun.remove(&0) {
-            self.begun.insert(number, call);
+            self.keep_begun(number, call);
         }
     }
 
@@ -110,10 +127,25 @@ impl StraceImporter {
         self.thread(thread);
         let name = name_of(text);
         let starts = calls::starts_thread(name).then(|| Shared::of_call(text));
-        if starts.is_some() || calls::is_known(name) {
-            let ticket = self.order.begin();
-            self.begun.insert(thread, BegunCall { text: text.to_vec(), began: self.now, ticket, starts });
+        let is_followed = self.threads.contains_key(&thread);
+        if is_followed && (starts.is_some() || calls::is_known(name)) {
+            let place = self.new_place();
+            self.order.begin(place);
+            self.keep_begun(thread, BegunCall { text: text.to_vec(), began: self.now, place, starts });
         }
+    }
+
+    /// Keeps a call until its end is shown. The end of the previous one of the thread is never shown.
+    fn keep_begun(&mut self, thread: u64, call: BegunCall) {
+        if let Some(previous) = self.begun.insert(thread, call) {
+            self.order.end(previous.place);
+        }
+    }
+
+    /// Returns the place of a call that begins after all others.
+    fn new_place(&mut self) -> u64 {
+        self.next_place += 1;
+        self.next_place
     }
 
     fn resume(&mut self, thread: u64, rest: &[u8], sink: &mut dyn TraceSink) {
@@ -130,25 +162,30 @@ impl StraceImporter {
         };
         let mut text = begun.text;
         text.extend_from_slice(&rest[resumed + RESUMED.len()..]);
-        self.call(thread, &text, At { began: begun.began, ticket: Some(begun.ticket) }, sink);
-        self.order.end(begun.ticket, sink);
+        self.call(thread, &text, CallStart { began: begun.began, place: Some(begun.place) }, sink);
+        self.order.end(begun.place);
+        self.order.deliver(sink);
     }
 
-    fn call(&mut self, number: u64, text: &[u8], at: At, sink: &mut dyn TraceSink) {
+    fn call(&mut self, number: u64, text: &[u8], at: CallStart, sink: &mut dyn TraceSink) {
         let Some(call) = syntax::call(text) else { return sink.note(Note::Damaged) };
+        if self.descriptors.get() >= MAX_OPEN {
+            self.close_all(number, sink);
+        }
         let thread = self.thread(number);
         let time =
             self.recorder_time.call(CallTime { took: call.took, ..CallTime::beginning(number, at.began) });
         if calls::starts_thread(call.name) {
             return self.start_thread(&thread, text, &call);
         }
-        let took = time.took.or_else(|| at.ticket.map(|_| self.now.saturating_sub(at.began)));
+        let took = time.took.or_else(|| at.place.map(|_| self.now.saturating_sub(at.began)));
+        let place = at.place.unwrap_or_else(|| self.new_place());
         let mut context = Context {
             thread,
             time: CallTime { took, ..time },
             depth_in_open_folder: None,
             next_handle: &mut self.next_handle,
-            sink: &mut self.order.at(at.ticket, sink),
+            sink: &mut self.order.at(place, sink),
         };
         calls::handle(&mut context, &call);
     }
@@ -156,7 +193,16 @@ impl StraceImporter {
     fn start_thread(&mut self, parent: &Thread, text: &[u8], call: &Call<'_>) {
         let Answer::Number(child) = call.answer else { return };
         let shared = Shared::of_call(text);
-        self.threads.entry(child.number).or_insert_with(|| parent.start(shared));
+        if self.threads.len() < MAX_THREADS {
+            self.threads.entry(child.number).or_insert_with(|| parent.start(shared));
+        }
+    }
+
+    /// Closes what all processes have open. A trace without the ends of openings would fill the memory.
+    fn close_all(&mut self, thread: u64, sink: &mut dyn TraceSink) {
+        let handles = self.threads.values().flat_map(|thread| thread.close_if(|_, _| true)).collect();
+        let place = self.new_place();
+        CallTime::beginning(thread, self.now).close_all(&mut self.order.at(place, sink), handles);
     }
 
     fn supersede(&mut self, number: u64, successor: &[u8]) {
@@ -167,18 +213,20 @@ impl StraceImporter {
             self.threads.insert(number, thread);
         }
         if let Some(call) = self.begun.remove(&successor) {
-            self.begun.insert(number, call);
+            self.keep_begun(number, call);
         }
     }
 
     /// Ends a thread: the files that only its process had open are closed.
     fn end_thread(&mut self, number: u64, sink: &mut dyn TraceSink) {
         if let Some(begun) = self.begun.remove(&number) {
-            self.order.end(begun.ticket, sink);
+            self.order.end(begun.place);
+            self.order.deliver(sink);
         }
         let Some(thread) = self.threads.remove(&number) else { return };
         let time = self.recorder_time.end(CallTime::beginning(number, self.now));
-        let mut ordered = self.order.at(None, sink);
+        let place = self.new_place();
+        let mut ordered = self.order.at(place, sink);
         for handle in thread.end() {
             let action = TraceAction::Close { handle };
             let (result, depth_in_open_folder) = (ActionResult::Done, None);
@@ -187,10 +235,10 @@ impl StraceImporter {
     }
 }
 
-/// Beginning of a call: its time, and its place among the others if it was shown in two parts.
-struct At {
+/// Start of a call: its time, and its position among the others if it was shown in two parts.
+struct CallStart {
     began: Duration,
-    ticket: Option<Ticket>,
+    place: Option<u64>,
 }
 
 const BEGIN_RESUMED: &[u8] = b"<... ";
@@ -220,7 +268,7 @@ impl Importer for StraceImporter {
         if let Some(text) = rest.strip_suffix(UNFINISHED) {
             return self.begin(line.thread, text.trim_ascii_end());
         }
-        self.call(line.thread, rest, At { began: self.now, ticket: None }, sink);
+        self.call(line.thread, rest, CallStart { began: self.now, place: None }, sink);
     }
 
     fn end(&mut self, sink: &mut dyn TraceSink) {

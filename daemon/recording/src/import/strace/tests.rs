@@ -1,5 +1,6 @@
-use super::StraceImporter;
+use super::{MAX_THREADS, StraceImporter};
 use crate::import::testing::Written;
+use crate::import::whole_files::MAX_OPEN;
 use crate::import::{Importer, import};
 
 fn run(lines: &[&str]) -> Written {
@@ -243,6 +244,14 @@ fn interleaved_calls_are_ordered_by_their_beginning() {
 }
 
 #[test]
+fn call_whose_end_is_never_shown_holds_nothing_back() {
+    let begun = "1 fsync(9 <unfinished ...>";
+    let lines = [begun, begun, r#"2 mkdir("/b", 0777) = 0"#, "1 <... fsync resumed>) = 0"];
+    let (_, written) = kept(lines.into_iter().map(str::to_owned));
+    assert_eq!(written.events, ["/b CreateFolder { } Done"]);
+}
+
+#[test]
 fn file_that_was_open_before_is_opened_by_its_path() {
     let written = run(&[r#"read(5</share/x>, "", 10) = 4"#, r#"write(6<socket:[77]>, "", 10) = 10"#]);
     assert_eq!(written.notes, ["added /share/x"]);
@@ -250,7 +259,7 @@ fn file_that_was_open_before_is_opened_by_its_path() {
 }
 
 #[test]
-fn descriptor_that_is_only_a_place_is_asked_and_closed_like_others() {
+fn path_only_descriptor_is_used_and_closed_like_others() {
     let written = run(&[
         r#"openat(AT_FDCWD, "d", O_RDONLY|O_NOFOLLOW|O_PATH|O_DIRECTORY) = 3"#,
         r#"newfstatat(3</share/d>, "", {st_mode=S_IFDIR|0755, st_size=9, ...}, AT_EMPTY_PATH) = 0"#,
@@ -258,7 +267,7 @@ fn descriptor_that_is_only_a_place_is_asked_and_closed_like_others() {
         r#"close(3</share/d>) = 0"#,
         r#"openat(AT_FDCWD, "f", O_RDONLY|O_PATH|O_DIRECTORY) = -1 ENOTDIR (Not a directory)"#,
     ]);
-    assert!(written.events[0].contains("access: Place"), "{:?}", written.events);
+    assert!(written.events[0].contains("access: PathOnly"), "{:?}", written.events);
     assert_eq!(
         written.events[1..],
         [
@@ -360,4 +369,48 @@ fn any_cut_or_shuffle_of_a_real_trace_ends_without_panic() {
         importer.end(&mut written);
         assert!(!written.notes.is_empty());
     }
+}
+
+/// Reads lines, and returns the importer with what it still keeps.
+fn kept(lines: impl Iterator<Item = String>) -> (StraceImporter, Written) {
+    let (mut importer, mut written) = (StraceImporter::new(Some(b"/share")), Written::default());
+    lines.for_each(|line| importer.line(line.as_bytes(), &mut written));
+    (importer, written)
+}
+
+#[test]
+fn descriptors_of_all_processes_have_one_limit() {
+    let opens = (3..2003).map(|number| format!(r#"1 openat(AT_FDCWD, "f{number}", O_RDONLY) = {number}"#));
+    let forks = (10_000..12_000).map(|child| format!("1 fork() = {child}"));
+    let (importer, written) = kept(opens.chain(forks));
+    assert_eq!(importer.threads.len(), 2001);
+    let kept = importer.descriptors.get();
+    assert!((60_000..=MAX_OPEN).contains(&kept), "{kept}");
+    assert_eq!(written.events.len(), 2000, "nothing was closed");
+    drop(importer.threads);
+    assert_eq!(importer.descriptors.get(), 0);
+}
+
+#[test]
+fn openings_without_an_end_are_closed_at_the_limit() {
+    let open = |number: usize| format!(r#"1 openat(AT_FDCWD, "a", O_RDONLY) = {number}"#);
+    let (importer, written) = kept((3..MAX_OPEN + 4).map(open));
+    assert_eq!(written.events.iter().filter(|event| event.starts_with("Close")).count(), MAX_OPEN);
+    assert_eq!(importer.descriptors.get(), 1);
+}
+
+#[test]
+fn threads_beyond_the_limit_are_not_followed() {
+    let (importer, written) = kept((1..=MAX_THREADS + 1).map(|thread| format!("{thread} fsync(9) = 0")));
+    assert_eq!(importer.threads.len(), MAX_THREADS);
+    assert_eq!(written.notes.len(), MAX_THREADS + 1, "each call is counted as unknown");
+}
+
+#[test]
+fn folder_with_a_name_that_is_too_long_is_unknown() {
+    let long = "x".repeat(5000);
+    let change = format!(r#"chdir("/{long}") = 0"#);
+    let written = run(&[&change, r#"mkdir("a", 0777) = 0"#, r#"mkdir("/b", 0777) = 0"#]);
+    assert_eq!(written.events, ["/b CreateFolder { } Done"]);
+    assert_eq!(written.notes, ["UnknownHandle"]);
 }

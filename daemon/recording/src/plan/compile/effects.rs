@@ -15,9 +15,9 @@ impl Compiler<'_> {
         }
         match planned.action {
             P::OpenFile(open) => self.apply_open(operation.action, open),
-            P::OpenPlace { node, slot } => {
+            P::OpenPathOnly { node, slot } => {
                 let file = self.file(node);
-                self.keep_open(operation.action, OpenState { slot, node, file, access: Access::Place });
+                self.keep_open(operation.action, OpenState { slot, node, file, access: Access::PathOnly });
             }
             P::OpenFolder { node, slot } => {
                 self.keep_open(operation.action, OpenState { slot, node, file: None, access: Access::Read });

@@ -8,10 +8,10 @@ use std::num::NonZeroU8;
 use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
 use super::answers::{self, Planned};
 use super::corpus::{self, PlannedNode};
-use super::lives::{Beginning, Lives};
 use super::order::Point;
 use super::ordering::Ordering;
 use super::steps::{ReplayStep, ReplayThread};
+use super::thread_lifetimes::{Beginning, ThreadLifetimes};
 use super::threads::Threads;
 use super::tree_state::{NameState, TreeState, writes};
 use super::{Limits, ReplayPlan};
@@ -31,7 +31,7 @@ pub struct Compiler<'a> {
     slots: u32,
     corpus: Vec<PlannedNode>,
     renamed_folders: HashSet<NodeNumber>,
-    lives: Lives,
+    thread_lifetimes: ThreadLifetimes,
     last_point: Option<Point>,
     written_bytes: u64,
     left_out: u64,
@@ -52,7 +52,7 @@ impl<'a> Compiler<'a> {
             slots: 0,
             corpus,
             renamed_folders: HashSet::new(),
-            lives: Lives::new(recording, threads.spans.len()),
+            thread_lifetimes: ThreadLifetimes::new(recording, threads.spans.len()),
             last_point: None,
             written_bytes: 0,
             left_out: 0,
@@ -72,7 +72,7 @@ impl<'a> Compiler<'a> {
             lanes: self.lanes,
             nodes: self.corpus,
             slots: self.slots,
-            pauses: self.lives.pauses().into_iter().map(|pause| pause.min(cap)).collect(),
+            pauses: self.thread_lifetimes.pauses().into_iter().map(|pause| pause.min(cap)).collect(),
             sparse: self.tree.files.iter().map(|file| file.is_sparse).collect(),
             written_bytes: self.written_bytes,
             left_out: self.left_out,
@@ -83,7 +83,7 @@ impl<'a> Compiler<'a> {
     fn follow(&mut self, number: u32, operation: &RecordedOperation) {
         let thread = operation.thread as usize;
         let own = self.threads.lane_of[thread];
-        self.lives.live(operation);
+        self.thread_lifetimes.add_operation(operation);
         let Some(planned) = self.plan(own, operation) else {
             self.left_out += 1;
             self.end(number, thread, own);
@@ -116,7 +116,7 @@ impl<'a> Compiler<'a> {
     fn begin(&mut self, number: u32, operation: &RecordedOperation) -> (u8, bool) {
         let pause = operation.pause.number();
         let Some(ordering) = &mut self.ordering else { return (pause, false) };
-        match self.lives.begin(number, operation) {
+        match self.thread_lifetimes.begin(number, operation) {
             Beginning::Own => (pause, false),
             Beginning::First => {
                 // A thread goes on from the operation before its first one, which another thread made.
@@ -134,7 +134,7 @@ impl<'a> Compiler<'a> {
         let Some(span) = self.threads.spans[thread].filter(|span| span.last == number) else { return };
         let point = Point { lane: own, steps: self.lanes[own as usize].len() };
         if self.ordering.is_some() && point.steps > 0 {
-            self.lives.end(thread, [span.first, number], point);
+            self.thread_lifetimes.end(thread, [span.first, number], point);
         }
     }
 
@@ -298,8 +298,8 @@ impl<'a> Compiler<'a> {
     ) -> Option<Planned> {
         let (node, mode, handle) = opened;
         handle?;
-        if mode.access == Access::Place {
-            return self.plan_place(own, node);
+        if mode.access == Access::PathOnly {
+            return self.plan_path_only(own, node);
         }
         let creates = mode.create != CreateMode::Never && self.tree.state(node) == NameState::Absent;
         let file = match self.tree.state(node) {
@@ -320,12 +320,14 @@ impl<'a> Compiler<'a> {
         Some(Planned { action: PlannedAction::OpenFile(open), expected: ActionResult::Done })
     }
 
-    /// Plans the opening of a place in the tree. For a link, which a replay does not hold, a question for its attributes is planned.
-    fn plan_place(&mut self, own: u32, node: NodeNumber) -> Option<Planned> {
+    /// Plans an opening of only the path. For a link, which a replay does not hold, a question for its attributes is planned.
+    fn plan_path_only(&mut self, own: u32, node: NodeNumber) -> Option<Planned> {
         let action = match self.tree.state(node) {
             NameState::Absent => return None,
             NameState::Link => PlannedAction::Attributes { node },
-            NameState::Folder | NameState::File(_) => PlannedAction::OpenPlace { node, slot: self.slot(own) },
+            NameState::Folder | NameState::File(_) => {
+                PlannedAction::OpenPathOnly { node, slot: self.slot(own) }
+            }
         };
         Some(Planned { action, expected: ActionResult::Done })
     }

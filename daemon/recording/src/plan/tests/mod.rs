@@ -51,7 +51,7 @@ fn look(thread: u32, pause: u64) -> RecordedOperation {
 }
 
 fn open(node: u32, access: Access, handle: u32) -> Action {
-    let is_there = matches!(access, Access::Read | Access::Place);
+    let is_there = matches!(access, Access::Read | Access::PathOnly);
     let create = if is_there { CreateMode::Never } else { CreateMode::IfAbsent };
     let mode = OpenMode { access, create, truncate: false, folder: false };
     Action::Open { node: NodeNumber(node), mode, handle: Some(HandleNumber(handle)) }
@@ -79,7 +79,7 @@ fn operations() -> impl Strategy<Value = Vec<RecordedOperation>> {
                 write_at: u64::from(name.0),
                 length: 9,
             }),
-            12 => open(name.0, Access::Place, handle.0),
+            12 => open(name.0, Access::PathOnly, handle.0),
             13 => Action::HandleAttributes { handle },
             _ => Action::List { handle },
         }

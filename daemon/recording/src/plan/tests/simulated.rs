@@ -99,10 +99,10 @@ impl Simulated {
                     assert!(self.open.insert(open.slot, thing).is_none(), "slot in use");
                 }
             },
-            P::OpenFolder { node, slot } | P::OpenPlace { node, slot } => {
+            P::OpenFolder { node, slot } | P::OpenPathOnly { node, slot } => {
                 let thing = found(self, node).expect("it is there");
                 let is_folder = matches!(thing, Thing::Folder(_));
-                assert!(is_folder || matches!(action, P::OpenPlace { .. }));
+                assert!(is_folder || matches!(action, P::OpenPathOnly { .. }));
                 assert!(self.open.insert(slot, thing).is_none(), "slot in use");
                 self.folders.extend(is_folder.then_some((slot, node)));
             }

@@ -1,4 +1,4 @@
-//! Threads that come and go: which ones another thread waited for, and how much of its pause they explain.
+//! Lifetimes of threads that come and go: which ones another thread waited for, and how much of its pause they explain.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use crate::{PowerOfTwo, RecordedOperation, Recording};
 struct EndedThread {
     first: u32,
     last: u32,
-    lived_ns: u64,
+    lifetime_ns: u64,
     point: Point,
 }
 
-/// The threads of a recording, as far as it is followed.
-pub struct Lives {
+/// Lifetimes of the threads of a recording, as far as it is followed.
+pub struct ThreadLifetimes {
     /// Number of the previous operation of each recorded thread.
     previous: Vec<Option<u32>>,
     /// Time since each recorded thread began: its pauses and operations, as long as usual for their class or kind.
-    lived_ns: Vec<u64>,
+    lifetime_ns: Vec<u64>,
     ended: Vec<EndedThread>,
     /// Numbers of the operations directly after which a thread began.
     starts: Vec<u32>,
@@ -40,19 +40,19 @@ pub enum Beginning {
     AfterOthers {
         /// The last steps of the others.
         ends: Vec<Point>,
-        /// Class of the pause that is left, an index of [`Lives::pauses`].
+        /// Class of the pause that is left, an index of [`ThreadLifetimes::pauses`].
         pause: u8,
     },
 }
 
-impl Lives {
+impl ThreadLifetimes {
     /// Begins to follow a recording with this number of threads.
     pub fn new(recording: &Recording, threads: usize) -> Self {
         let mean = |(kind, times): (&Operation, &Histogram)| (*kind, times.sum_ns() / times.count().max(1));
         let times = recording.times.as_ref();
         Self {
             previous: vec![None; threads],
-            lived_ns: vec![0; threads],
+            lifetime_ns: vec![0; threads],
             ended: vec![],
             starts: vec![],
             pauses: recording.mean_pauses.clone(),
@@ -61,10 +61,10 @@ impl Lives {
         }
     }
 
-    /// Adds an operation to the life of its thread.
-    pub fn live(&mut self, operation: &RecordedOperation) {
+    /// Adds an operation to the lifetime of its thread.
+    pub fn add_operation(&mut self, operation: &RecordedOperation) {
         let took = self.durations.get(&operation.kind()).copied().unwrap_or(0);
-        let lived = &mut self.lived_ns[operation.thread as usize];
+        let lived = &mut self.lifetime_ns[operation.thread as usize];
         let pause = self.pauses.get(usize::from(operation.pause.number())).copied().unwrap_or(0);
         *lived = lived.saturating_add(took).saturating_add(pause);
     }
@@ -85,20 +85,20 @@ impl Lives {
         if inside.len() != begun {
             return Beginning::Own;
         }
-        let (lived_ns, ends) = (together(&inside), inside.into_iter().map(|ended| ended.point).collect());
-        Beginning::AfterOthers { ends, pause: self.rest(operation.pause.number(), lived_ns) }
+        let (lifetime_ns, ends) = (together(&inside), inside.into_iter().map(|ended| ended.point).collect());
+        Beginning::AfterOthers { ends, pause: self.rest(operation.pause.number(), lifetime_ns) }
     }
 
     /// Takes note of the end of a thread, whose operations have these numbers.
     pub fn end(&mut self, thread: usize, [first, last]: [u32; 2], point: Point) {
-        self.ended.push(EndedThread { first, last, lived_ns: self.lived_ns[thread], point });
+        self.ended.push(EndedThread { first, last, lifetime_ns: self.lifetime_ns[thread], point });
     }
 
-    /// Returns the class of what a pause leaves after the lives of others; 0 if that is less than half of it, because a class
+    /// Returns the class of what a pause leaves after the lifetimes of others; 0 if that is less than half of it, because a class
     /// spans a factor of two.
-    fn rest(&mut self, class: u8, lived_ns: u64) -> u8 {
+    fn rest(&mut self, class: u8, lifetime_ns: u64) -> u8 {
         let mean = |class: u8| self.pauses.get(usize::from(class)).copied().unwrap_or(0);
-        let rest = mean(class).saturating_sub(lived_ns);
+        let rest = mean(class).saturating_sub(lifetime_ns);
         if rest <= mean(class) / 2 {
             return 0;
         }
@@ -133,7 +133,7 @@ fn together(threads: &[&EndedThread]) -> u64 {
             earlier_ns = earlier_ns.saturating_add(longest_ns);
             longest_ns = 0;
         }
-        longest_ns = thread.lived_ns.max(longest_ns);
+        longest_ns = thread.lifetime_ns.max(longest_ns);
         last = thread.last.max(last);
     }
     earlier_ns.saturating_add(longest_ns)
