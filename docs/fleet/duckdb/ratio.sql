@@ -35,24 +35,30 @@ epoch_readings AS MATERIALIZED (
     JOIN epochs AS e ON c.source = e.source AND c.target = e.target AND c.epoch = e.epoch AND c.scale = e.scale
     WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void'
 ),
--- The failure cap: 20 times the median of the fastest share on the first day with three times, from 60 to 900 s. Before there is
--- such a day after the warm-up, the warm-up determines it. A failure counts as the cap, or as the time on the other share if that is
--- longer.
+-- The failure cap: 20 times the median of the fastest share on the first day with three times, from 60 to 900 s. The first day of
+-- all epochs and with the warm-up, so that the cap never moves, but without times that are dated before their epoch began. A failure
+-- counts as the cap, or as the time on the other share if that is longer.
+share_times AS (
+    SELECT c.source AS source, c.metric AS metric, c.target AS target, c.day AS day, c.seconds AS seconds
+    FROM readings AS c
+    JOIN scales AS s ON c.source = s.source AND c.scale = s.scale
+    JOIN epoch_runs AS e ON c.source = e.source AND c.target = e.target AND c.epoch = e.epoch AND c.scale = e.scale
+    WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void' AND c.role = 'share'
+        AND c.outcome = 'ok' AND c.seconds IS NOT NULL AND c.day >= e.first_day
+),
 daily_times AS MATERIALIZED (
-    SELECT source, metric, target, day, CASE WHEN day >= first_counted_day THEN 0 ELSE 1 END AS is_warm_up,
-        median(seconds) AS usual
-    FROM epoch_readings WHERE seconds IS NOT NULL AND is_share = 1
-    GROUP BY source, metric, target, day, first_counted_day
+    SELECT source, metric, target, day, median(seconds) AS usual
+    FROM share_times
+    GROUP BY source, metric, target, day
     HAVING count(*) >= 3
 ),
 first_days AS (
-    SELECT source, metric, min(is_warm_up * 1000000 + day) AS place FROM daily_times GROUP BY source, metric
+    SELECT source, metric, min(day) AS day FROM daily_times GROUP BY source, metric
 ),
 usual_times AS (
     SELECT d.source AS source, d.metric AS metric, min(d.usual) AS usual
     FROM daily_times AS d
-    JOIN first_days AS f
-        ON d.source = f.source AND d.metric = f.metric AND d.is_warm_up * 1000000 + d.day = f.place
+    JOIN first_days AS f ON d.source = f.source AND d.metric = f.metric AND d.day = f.day
     GROUP BY d.source, d.metric
 ),
 caps AS (

@@ -1,6 +1,6 @@
 //! Parts of the time of one metric in one run.
 
-use longhaul_model::{CacheState, PhaseTimes, Task, WaitMetric};
+use longhaul_model::{PhaseTimes, Task, WaitMetric};
 
 use super::bandwidth::Bandwidth;
 use super::estimate::BoundedSeconds;
@@ -38,8 +38,8 @@ pub struct RunInput<'a> {
 pub fn metric_parts(run: RunInput<'_>, metric: &WaitMetric) -> Option<MetricParts> {
     (!metric.includes_pauses()).then_some(())?;
     let felt = run.phases.first()?.metrics.iter().find(|known| known.metric == metric.name)?.seconds;
-    let own: Vec<PhaseParts> =
-        run.phases.iter().filter(|phase| belongs(phase, metric)).map(|phase| split(run, phase)).collect();
+    let own = run.phases.iter().filter(|phase| metric.covers(&phase.phase, phase.cache));
+    let own: Vec<PhaseParts> = own.map(|phase| split(run, phase)).collect();
     let split_seconds: f64 = own.iter().map(|parts| parts.seconds).sum();
     (split_seconds > 0.0).then_some(())?;
     // A metric may be a part of its phase, such as the median of many switches.
@@ -62,11 +62,6 @@ pub fn metric_parts(run: RunInput<'_>, metric: &WaitMetric) -> Option<MetricPart
 /// Tells whether a metric is the time of one of many steps of its phase, such as the median of many switches.
 fn is_one_of_many(metric: &WaitMetric) -> bool {
     metric.figures.iter().any(|(_, figure)| figure.ends_with("-median"))
-}
-
-fn belongs(phase: &PhaseTimes, metric: &WaitMetric) -> bool {
-    let has_cache = metric.cache == CacheState::None || metric.cache == phase.cache;
-    has_cache && metric.figures.iter().any(|(name, _)| *name == phase.phase)
 }
 
 fn split(run: RunInput<'_>, phase: &PhaseTimes) -> PhaseParts {

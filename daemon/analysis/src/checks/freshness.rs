@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longhaul_model::{ChangeKind, FreshnessOutcome, FreshnessSample, Protocol, TargetName};
+use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 use crate::stats::proportion_interval;
 
@@ -16,7 +18,7 @@ use crate::stats::proportion_interval;
 const ALPHA: f64 = 0.05;
 
 /// Group of samples that are pooled.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 pub struct FreshnessKey {
     /// Target through which the changes were looked for.
     pub target: TargetName,
@@ -26,10 +28,11 @@ pub struct FreshnessKey {
     pub changed_through: Option<TargetName>,
 }
 
-/// Freshness of a target for one kind of change.
-#[derive(Debug, Clone, PartialEq)]
+/// Freshness of a target for one kind of change, as `freshness --json` prints it.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FreshnessCell {
     /// Target, kind of change and its origin.
+    #[serde(flatten)]
     pub key: FreshnessKey,
     /// Protocol of the target in the newest sample.
     pub protocol: Option<Protocol>,
@@ -39,16 +42,28 @@ pub struct FreshnessCell {
     pub n: u64,
     /// Number of these that were not seen.
     pub not_seen: u64,
-    /// Exact 95 % interval (Clopper–Pearson) of the share that is not seen.
-    pub not_seen_share: (f64, f64),
+    /// Lower end of the exact 95 % interval (Clopper–Pearson) of the share that is not seen.
+    pub not_seen_share_low: f64,
+    /// Upper end of this interval.
+    pub not_seen_share_high: f64,
     /// Shortest time for which a change was looked for in vain; `None` if all were seen.
+    #[serde(rename = "limit_seconds", serialize_with = "seconds")]
+    #[schema(value_type = Option<f64>)]
     pub limit: Option<Duration>,
     /// Median time; `None` if it lies beyond the time for which changes were looked for.
+    #[serde(rename = "median_seconds", serialize_with = "seconds")]
+    #[schema(value_type = Option<f64>)]
     pub median: Option<Duration>,
     /// Time that 90 % of the changes did not exceed; `None` as for the median.
+    #[serde(rename = "p90_seconds", serialize_with = "seconds")]
+    #[schema(value_type = Option<f64>)]
     pub p90: Option<Duration>,
     /// Number of changes of which nothing is known, for example because the round was stopped.
     pub void: u64,
+}
+
+fn seconds<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(to)
 }
 
 /// Returns the freshness in the newest epoch of each target, in the order of targets and kinds.
@@ -71,10 +86,10 @@ fn cell(key: FreshnessKey, samples: &[&FreshnessSample]) -> FreshnessCell {
     for sample in samples {
         match &sample.outcome {
             FreshnessOutcome::Seen { earliest, latest } => {
-                times.push(VisibleAfter { time: (*earliest + *latest) / 2, is_censored: false })
+                times.push(VisibilityTime { time: (*earliest + *latest) / 2, is_censored: false })
             }
             FreshnessOutcome::NotSeen { limit } => {
-                times.push(VisibleAfter { time: *limit, is_censored: true })
+                times.push(VisibilityTime { time: *limit, is_censored: true })
             }
             FreshnessOutcome::Void { .. } => void += 1,
         }
@@ -82,13 +97,15 @@ fn cell(key: FreshnessKey, samples: &[&FreshnessSample]) -> FreshnessCell {
     times.sort();
     let censored = || times.iter().filter(|time| time.is_censored);
     let (n, not_seen) = (times.len() as u64, censored().count() as u64);
+    let (not_seen_share_low, not_seen_share_high) = proportion_interval(not_seen, n, ALPHA);
     FreshnessCell {
         key,
         protocol: samples.last().and_then(|sample| sample.protocol.clone()),
         shares_client: samples.iter().any(|sample| sample.shares_client),
         n,
         not_seen,
-        not_seen_share: proportion_interval(not_seen, n, ALPHA),
+        not_seen_share_low,
+        not_seen_share_high,
         limit: censored().map(|time| time.time).min(),
         median: quantile(&times, 0.5),
         p90: quantile(&times, 0.9),
@@ -99,14 +116,14 @@ fn cell(key: FreshnessKey, samples: &[&FreshnessSample]) -> FreshnessCell {
 /// Time until a change was visible. If it is censored, the change was not visible until then. Of two equal times, the
 /// censored one is the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct VisibleAfter {
+struct VisibilityTime {
     time: Duration,
     is_censored: bool,
 }
 
 /// Returns the first time at which the Kaplan–Meier estimate of the share that is visible reaches `share`. The times
 /// must be sorted.
-fn quantile(times: &[VisibleAfter], share: f64) -> Option<Duration> {
+fn quantile(times: &[VisibilityTime], share: f64) -> Option<Duration> {
     let mut unseen = 1.0;
     for (place, time) in times.iter().enumerate().filter(|(_, time)| !time.is_censored) {
         unseen *= 1.0 - 1.0 / (times.len() - place) as f64;
@@ -171,7 +188,7 @@ mod tests {
         let cell = only_cell(&[not_seen(60), not_seen(55), not_seen(58)]);
         assert_eq!((cell.n, cell.not_seen, cell.limit), (3, 3, Some(S(55))));
         assert_eq!((cell.median, cell.p90), (None, None));
-        let (low, high) = cell.not_seen_share;
+        let (low, high) = (cell.not_seen_share_low, cell.not_seen_share_high);
         assert!((low - 0.2924).abs() < 1e-4 && high == 1.0, "{low} to {high}");
     }
 

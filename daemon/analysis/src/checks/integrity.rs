@@ -1,4 +1,4 @@
-//! The integrity ledger: what was verified, what did not match, and the error rate that this excludes.
+//! Integrity of the data: what was verified, what did not match, and the error rate that this excludes.
 
 use std::collections::BTreeMap;
 
@@ -49,26 +49,26 @@ pub struct VerifiedAge {
 
 /// Target and protocol of a line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct LedgerKey {
+struct IntegrityKey {
     target: TargetName,
     protocol: Option<String>,
 }
 
 /// Returns one line for each target and protocol.
-pub fn integrity_ledger(totals: &[VerifiedTotal], mismatches: &[StoredMismatch]) -> Vec<IntegrityLine> {
-    let mut lines: BTreeMap<LedgerKey, IntegrityLine> = BTreeMap::new();
+pub fn integrity_lines(totals: &[VerifiedTotal], mismatches: &[StoredMismatch]) -> Vec<IntegrityLine> {
+    let mut lines: BTreeMap<IntegrityKey, IntegrityLine> = BTreeMap::new();
     for total in totals {
         let protocol = total.protocol.as_ref().map(ToString::to_string);
-        line(&mut lines, LedgerKey { target: total.target.clone(), protocol }).add(total);
+        line(&mut lines, IntegrityKey { target: total.target.clone(), protocol }).add(total);
     }
     for mismatch in mismatches {
-        let key = LedgerKey { target: mismatch.target.clone(), protocol: mismatch.protocol.clone() };
+        let key = IntegrityKey { target: mismatch.target.clone(), protocol: mismatch.protocol.clone() };
         line(&mut lines, key).wrong_ranges.push(mismatch.clone());
     }
-    lines.into_values().map(IntegrityLine::judged).collect()
+    lines.into_values().map(IntegrityLine::with_excluded_rate).collect()
 }
 
-fn line(lines: &mut BTreeMap<LedgerKey, IntegrityLine>, key: LedgerKey) -> &mut IntegrityLine {
+fn line(lines: &mut BTreeMap<IntegrityKey, IntegrityLine>, key: IntegrityKey) -> &mut IntegrityLine {
     lines.entry(key.clone()).or_insert_with(|| IntegrityLine {
         target: key.target,
         protocol: key.protocol,
@@ -98,7 +98,8 @@ impl IntegrityLine {
         self.last_us = self.last_us.max(Some(total.last));
     }
 
-    fn judged(self) -> Self {
+    /// Returns the line with its number of wrong ranges and the rate that it excludes.
+    fn with_excluded_rate(self) -> Self {
         let mismatches = self.wrong_ranges.len() as u64;
         let excluded_rate_bytes = excluded_bytes(self.bytes_over_the_wire, mismatches);
         Self { mismatches, excluded_rate_bytes, ..self }
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn ledger_has_one_line_for_each_target_and_protocol() {
+    fn integrity_has_one_line_for_each_target_and_protocol() {
         let smb = || Some(Protocol::Smb(Some("3.1.1".to_owned())));
         let totals = [
             total(smb(), DataAge::Weeks, 600),
@@ -216,7 +217,7 @@ mod tests {
             times_found: 3,
             ..StoredMismatch::new(1, "nfs".parse().unwrap(), "photo-batch/16-0/IMG_0001.JPG")
         };
-        let lines = integrity_ledger(&totals, &[mismatch]);
+        let lines = integrity_lines(&totals, &[mismatch]);
         assert_eq!(lines.len(), 3);
         assert_eq!(
             (lines[0].target.as_str(), lines[0].mismatches),

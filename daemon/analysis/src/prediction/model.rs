@@ -102,7 +102,7 @@ struct Measured {
     round_trip: Range,
     /// In bytes per second.
     bandwidth: Range,
-    /// In seconds; `None` unless it is known in every run.
+    /// In seconds; `None` unless it is known in every fitted run.
     disk: Option<Range>,
 }
 
@@ -122,7 +122,7 @@ impl Model {
     ///
     /// With too few runs.
     pub fn fit(runs: &[TimedRun]) -> Result<Self, NoPrediction> {
-        let runs: Vec<TimedRun> = runs.iter().copied().filter(TimedRun::is_valid).collect();
+        let runs = fitted_runs(runs);
         if runs.len() < MIN_RUNS {
             return Err(NoPrediction::TooFewRuns);
         }
@@ -188,9 +188,18 @@ impl Model {
     }
 }
 
+/// Returns the runs that a model is fitted to. If the disk time varies in enough of them, they are only those that have one: the
+/// others tell nothing about the disk.
+pub(super) fn fitted_runs(runs: &[TimedRun]) -> Vec<TimedRun> {
+    let valid: Vec<TimedRun> = runs.iter().copied().filter(TimedRun::is_valid).collect();
+    let known: Vec<TimedRun> = valid.iter().copied().filter(|run| run.environment.disk.is_some()).collect();
+    let varies = Measured::of(&known).and_then(|measured| measured.disk).is_some_and(|disk| disk.varies());
+    if varies && known.len() >= MIN_RUNS { known } else { valid }
+}
+
 impl TimedRun {
     /// Returns true if a model can be fitted to the run.
-    pub(super) fn is_valid(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let NetworkAndDisk { round_trip, bytes_per_second, .. } = self.environment;
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
         !round_trip.is_zero()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use longhaul_model::{CacheState, PhaseTimes, RunNasUse, TargetName, WaitMetric, all_metrics};
+use longhaul_model::{PhaseTimes, RunNasUse, TargetName, WaitMetric, all_metrics};
 
 use super::model::{NetworkAndDisk, TimedRun};
 
@@ -89,11 +89,8 @@ fn metrics(phases: &[PhaseTimes]) -> impl Iterator<Item = (&'static WaitMetric, 
 fn bytes(metric: &WaitMetric, seconds: f64, phases: &[PhaseTimes]) -> Option<f64> {
     /// Smallest share of the phases' duration that the metric must have.
     const MIN_SHARE: f64 = 0.5;
-    let is_own = |phase: &&PhaseTimes| {
-        metric.figures.iter().any(|(name, _)| *name == phase.phase)
-            && (metric.cache == CacheState::None || metric.cache == phase.cache)
-    };
-    let own: Vec<&PhaseTimes> = phases.iter().filter(is_own).collect();
+    let own: Vec<&PhaseTimes> =
+        phases.iter().filter(|phase| metric.covers(&phase.phase, phase.cache)).collect();
     let duration: f64 = own.iter().map(|phase| phase.seconds).sum();
     let bytes = |phase: &&PhaseTimes| {
         let files = phase.wire_read?.saturating_add(phase.wire_written?);
@@ -120,11 +117,11 @@ fn bandwidths(phases: &[PhaseTimes]) -> BTreeMap<(&TargetName, i64), f64> {
     bandwidths
 }
 
-/// Returns the mean time of a request to the busiest disk during a run; `None` if it is not known or had no request.
+/// Returns the mean time of a request to the busiest disk during a run, zero if it had none; `None` if it is not known.
 fn disk_time(found: &RunNasUse) -> Option<Duration> {
     let disk = found.found.as_ref().ok()?.busiest_disk()?;
-    let seconds = disk.request_seconds? / disk.requests.filter(|requests| *requests > 0)? as f64;
-    Duration::try_from_secs_f64(seconds).ok()
+    let (seconds, requests) = (disk.request_seconds?, disk.requests?);
+    Duration::try_from_secs_f64(if requests > 0 { seconds / requests as f64 } else { 0.0 }).ok()
 }
 
 #[cfg(test)]
@@ -213,8 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn disk_without_requests_or_readings_is_unknown() {
+    fn disk_without_requests_took_no_time() {
         let failed = RunNasUse { run: 1, found: Err(NasProblem::Timeout) };
-        assert_eq!((disk_time(&nas(1, 0)), disk_time(&failed)), (None, None));
+        assert_eq!((disk_time(&nas(1, 0)), disk_time(&failed)), (Some(Duration::ZERO), None));
+        let uncounted = DiskUse { request_seconds: Some(1.0), requests: None, ..DiskUse::default() };
+        let found = Ok(NasUse { disks: vec![uncounted], ..NasUse::default() });
+        assert_eq!(disk_time(&RunNasUse { run: 1, found }), None);
     }
 }

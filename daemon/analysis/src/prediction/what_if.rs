@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::model::{Model, NetworkAndDisk, NoPrediction, Prediction, TimedRun};
+use super::model::{Model, NetworkAndDisk, NoPrediction, Prediction, TimedRun, fitted_runs};
 use super::runs::{TargetMetric, TimedRuns};
 
 /// Payload share of a bandwidth, because each segment of 1,448 bytes has 90 bytes of headers and gaps on Ethernet.
@@ -24,7 +24,7 @@ pub struct AssumedChange {
 pub struct Answer {
     /// Target and metric.
     pub key: TargetMetric,
-    /// Number of runs that a model can be fitted to.
+    /// Number of runs that the model is or would be fitted to.
     pub runs: usize,
     /// Time as it usually is, by the model; `None` if there is no model.
     pub usual: Option<Prediction>,
@@ -38,7 +38,7 @@ pub fn what_if(runs: &TimedRuns, change: AssumedChange) -> Vec<Answer> {
 }
 
 fn answer(key: &TargetMetric, runs: &[TimedRun], change: AssumedChange) -> Answer {
-    let (key, count) = (key.clone(), runs.iter().filter(|run| run.is_valid()).count());
+    let (key, count) = (key.clone(), fitted_runs(runs).len());
     match Model::fit(runs) {
         Err(reason) => Answer { key, runs: count, usual: None, changed: Err(reason) },
         Ok(model) => {
@@ -65,25 +65,42 @@ impl AssumedChange {
 mod tests {
     use super::*;
 
-    #[test]
-    fn runs_that_no_model_uses_are_not_counted() {
-        let run = |round_trip_ms| TimedRun {
-            environment: NetworkAndDisk {
-                round_trip: Duration::from_millis(round_trip_ms),
-                bytes_per_second: 1e8,
-                disk: None,
-            },
-            seconds: 1.0,
-            bytes: 1e6,
-        };
-        let key = TargetMetric {
+    fn key() -> TargetMetric {
+        TargetMetric {
             target: "smb".parse().unwrap(),
             workload: "time-machine".to_owned(),
             metric: "burst".to_owned(),
-        };
+        }
+    }
+
+    /// Returns a run of 0.1 s, 10 round trips and, if its time is known, 20 disk requests.
+    fn run(round_trip_ms: u64, disk_ms: Option<u64>) -> TimedRun {
+        TimedRun {
+            environment: NetworkAndDisk {
+                round_trip: Duration::from_millis(round_trip_ms),
+                bytes_per_second: 1e8,
+                disk: disk_ms.map(Duration::from_millis),
+            },
+            seconds: 0.1 + 0.01 * round_trip_ms as f64 + 0.02 * disk_ms.unwrap_or(0) as f64,
+            bytes: 1e6,
+        }
+    }
+
+    #[test]
+    fn runs_that_no_model_uses_are_not_counted() {
         // A round trip time of zero is below the resolution.
-        let runs: Vec<TimedRun> = [0, 0, 0].into_iter().chain(1..=12).map(run).collect();
-        let answer = answer(&key, &runs, AssumedChange::default());
+        let runs: Vec<TimedRun> = [0, 0, 0].into_iter().chain(1..=12).map(|ms| run(ms, None)).collect();
+        let answer = answer(&key(), &runs, AssumedChange::default());
         assert_eq!((answer.runs, answer.usual.is_some()), (12, true));
+    }
+
+    #[test]
+    fn one_run_without_a_disk_time_does_not_hide_the_disk() {
+        let mut runs: Vec<TimedRun> = (0..40).map(|index| run(1 + index % 5, Some(1 + index % 8))).collect();
+        runs[7].environment.disk = None;
+        let ssd = AssumedChange { disk: Some(Duration::from_micros(100)), ..AssumedChange::default() };
+        let found = answer(&key(), &runs, ssd);
+        let (usual, changed) = (found.usual.unwrap().seconds, found.changed.unwrap().seconds);
+        assert!(found.runs == 39 && changed < 0.8 * usual, "{usual} {changed}");
     }
 }

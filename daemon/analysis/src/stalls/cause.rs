@@ -20,13 +20,13 @@ pub enum StallCause {
     RetransmissionTimeout,
     /// Waits of 40 ms: a TCP acknowledgement was delayed.
     DelayedAck,
-    /// Pauses every 5 or 30 seconds: the file system of the NAS writes what it collected.
+    /// Pauses every 5 or 30 seconds: the file system of the NAS flushes buffered writes.
     Commit,
     /// Waits of the first operation after a pause: a disk spins up, or the NAS wakes up.
     DiskSpinUp,
     /// Slow times that begin at the full hour: a backup, scrub or another scheduled task.
     OnTheHour,
-    /// The connection to the server was lost and made again.
+    /// The connection to the server was lost and re-established.
     Reconnect,
     /// This machine had just woken up.
     Wake,

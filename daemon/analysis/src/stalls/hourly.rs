@@ -18,7 +18,7 @@ const MIN_SLOW_SHARE: f64 = 0.1;
 const MIN_ONSETS: u64 = 3;
 
 /// Slow times that begin at full hours.
-pub(super) struct OnTheHour {
+pub(super) struct HourlySlowTimes {
     pub cause: StallCause,
     pub evidence: StallEvidence,
     /// Starts of the first steps of these times.
@@ -35,7 +35,7 @@ struct Requests {
 }
 
 /// Returns the slow times that begin at full hours; `None` if as many begin at other times.
-pub(super) fn find(observations: &TargetObservations) -> Option<OnTheHour> {
+pub(super) fn find(observations: &TargetObservations) -> Option<HourlySlowTimes> {
     let steps = steps(observations);
     let slow: BTreeSet<Timestamp> =
         steps.iter().filter(|(_, requests)| requests.is_slow()).map(|(at, _)| *at).collect();
@@ -64,7 +64,7 @@ pub(super) fn find(observations: &TargetObservations) -> Option<OnTheHour> {
         chance: Some(chance),
         ..StallEvidence::default()
     };
-    Some(OnTheHour { cause: StallCause::OnTheHour, evidence, onsets })
+    Some(HourlySlowTimes { cause: StallCause::OnTheHour, evidence, onsets })
 }
 
 /// Returns the offset of local time as a length of time; only its part of an hour matters.

@@ -17,14 +17,14 @@ const MIN_STALLS: u64 = 3;
 const MIN_SHARE: f64 = 0.5;
 
 /// Stalls after idle times.
-pub(super) struct AfterIdle<'a> {
+pub(super) struct IdleStalls<'a> {
     pub cause: StallCause,
     pub evidence: StallEvidence,
     pub stalls: Vec<&'a Stall>,
 }
 
 /// Returns the stalls after idle times; `None` if stalls are as frequent at other times.
-pub(super) fn find(observations: &TargetObservations) -> Option<AfterIdle<'_>> {
+pub(super) fn find(observations: &TargetObservations) -> Option<IdleStalls<'_>> {
     let sessions = sessions(observations);
     let begun: Vec<&Session> = sessions.iter().filter(|session| session.idle.is_some()).collect();
     let first = |session: &Session| {
@@ -40,7 +40,7 @@ pub(super) fn find(observations: &TargetObservations) -> Option<AfterIdle<'_>> {
         sessions.iter().map(|session| session.until.since(session.from) + PREPARATION).sum();
     let chance = at_least(matching, examined, starts.as_secs_f64() / active.as_secs_f64().max(1.0));
     let is_usual = matching as f64 >= MIN_SHARE * as_long as f64;
-    (matching >= MIN_STALLS && is_usual && chance <= FALSE_NAME_RATE).then(|| AfterIdle {
+    (matching >= MIN_STALLS && is_usual && chance <= FALSE_NAME_RATE).then(|| IdleStalls {
         cause: StallCause::DiskSpinUp,
         evidence: StallEvidence {
             matching,

@@ -6,7 +6,7 @@
 //! arXiv 2310.03722; docs/methodology.md#interval). By Ville's inequality, the chance that any of the intervals ever
 //! excludes the true mean is at most alpha, if days are independent; correlated neighbours widen it.
 
-use super::winsorize::{mean_with_outliers, winsorize};
+use super::winsorize::{MAX_OUTLIERS, mean_with_outliers, winsorize};
 
 /// Precision of the mixture for days, `c²`. In a table over 5 to 84 days, ½ is close to the best value everywhere.
 const MIXTURE_VARIANCE: f64 = 0.5;
@@ -89,6 +89,14 @@ impl DaySeries {
         })
     }
 
+    /// Returns true if more values lie beyond the bounds of [`Self::of_values`] than outliers would: the mean of the series then
+    /// stands for the days of one kind only.
+    pub fn has_two_kinds(by_day: &[(i64, f64)]) -> bool {
+        let mut values: Vec<f64> = by_day.iter().map(|(_, value)| *value).collect();
+        let clamped = winsorize(values.iter_mut(), WINSORIZE_AT_DEVIATIONS);
+        values.len() >= MIN_DAYS_TO_WINSORIZE && clamped as f64 > MAX_OUTLIERS * values.len() as f64
+    }
+
     /// Creates the series for one point of a line that was fitted to a number of days.
     pub(super) fn of_line(days: usize, at: FittedValue) -> Self {
         let FittedValue { value, weight, variance, autocorrelation } = at;
@@ -151,8 +159,6 @@ impl DaySeries {
     }
 
     /// Returns the logarithm of the e-value against "no difference" (docs/methodology.md#interval).
-    ///
-    /// `½ ln(c²/(n+c²)) + (n/2) ln[((n+c²)(s²f+m²)) / ((n+c²)s²f + c²m²)]`.
     pub fn ln_e_value(&self) -> f64 {
         let (n, square) = (self.weight, self.mean * self.mean);
         let spread = self.variance * self.variance_inflation() * (self.days as f64 / n);
@@ -182,17 +188,14 @@ impl DaySeries {
         })
     }
 
-    /// Returns the smallest ratio that could be claimed to differ from 1 now: [`Self::claim_distance`] as a ratio.
-    pub fn minimum_detectable_effect(&self, alpha: f64) -> f64 {
-        self.claim_distance(alpha).exp()
+    /// Returns the series as it would be with another mean.
+    pub fn with_mean(self, mean: f64) -> Self {
+        Self { mean, ..self }
     }
 }
 
 /// Returns half the width of the interval at level `1 - alpha` for the mean of `n` independent days. `s2` is their
-/// variance around the mean, with divisor `n`.
-///
-/// `K = (√((n+c²)/c²)/α)^(2/n)`; `h = √((K-1)(n+c²)s² / ((n+c²) - K c²))`, infinite where the denominator is not
-/// positive.
+/// variance around the mean, with divisor `n` (docs/methodology.md#interval).
 pub fn anytime_valid_half_width(n: usize, s2: f64, alpha: f64) -> f64 {
     mixture_half_width(n, s2, alpha, MIXTURE_VARIANCE)
 }
@@ -426,7 +429,7 @@ mod tests {
             let series = daily(&values);
             let (low, high) = series.interval(alpha);
             prop_assert!(low <= series.mean() && series.mean() <= high);
-            prop_assert!(!series.ln_e_value().is_nan() && !series.minimum_detectable_effect(alpha).is_nan());
+            prop_assert!(!series.ln_e_value().is_nan() && !series.claim_distance(alpha).is_nan());
             prop_assert!(!series.predicted_half_width(0, alpha).is_nan());
             prop_assert!(series.days_needed(0.1, alpha).is_none_or(|needed| needed >= values.len()));
         }

@@ -13,7 +13,6 @@ mod regression;
 mod round_series;
 mod steadiness;
 mod student;
-mod week_pairs;
 mod winsorize;
 
 pub use bootstrap::{Bootstrap, ratio_of_sums};
@@ -30,4 +29,3 @@ pub use regression::{BreakEven, CovariateDay, DayRegression};
 pub use round_series::{MIN_ROUNDS_SO_FAR, RoundSeries, log_ratio_with_outliers};
 pub use steadiness::Steadiness;
 pub use student::{student_critical, student_two_sided_tail};
-pub use week_pairs::{MIN_WEEK_PAIRS, week_pairs_half_width};

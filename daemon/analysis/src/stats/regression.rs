@@ -85,6 +85,12 @@ impl DayRegression {
         self.series(self.mean + self.slope * distance, weight)
     }
 
+    /// Returns the values of the line at the smallest and at the largest covariate of a day.
+    pub fn outermost(&self) -> [DaySeries; 2] {
+        let (lowest, highest) = self.covariate_range;
+        [lowest, highest].map(|covariate| self.at(covariate))
+    }
+
     /// Returns the covariate at which both targets take equally long. `None` if it does not lie among the covariates of the
     /// days, or if the interval of the slope at level `1 - alpha` does not exclude zero.
     ///

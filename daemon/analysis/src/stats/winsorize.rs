@@ -7,7 +7,7 @@ const MAD_TO_STANDARD_DEVIATION: f64 = 1.4826;
 
 /// Largest share of values beyond the bounds that can be outliers. More of them are a part of what was measured: a NAS
 /// that is slow every evening.
-const MAX_OUTLIERS: f64 = 0.1;
+pub(super) const MAX_OUTLIERS: f64 = 0.1;
 /// Distance of the means with and without outliers, as log ratios, up to which it does not matter which is stated.
 const MAX_SHIFT: f64 = 0.05;
 /// Mean log ratio up to which it may be said that there is no difference.

@@ -5,10 +5,12 @@ use utoipa::ToSchema;
 
 use super::change::LastingChange;
 use super::pair_data::{MetricComparison, MetricIndex};
-use super::pairing::PairedDays;
+use super::pairing::ComparedRounds;
 use super::round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
 use super::so_far::SoFar;
-use super::verdict::{INSTANT_SECONDS, RatioEstimate, Significance, Verdict, VerdictRule, verdict};
+use super::verdict::{
+    INSTANT_SECONDS, RatioEstimate, Significance, Verdict, VerdictRule, detectable_difference, verdict,
+};
 use crate::stats::{Bootstrap, DaySeries, Steadiness, ratio_of_sums};
 use longhaul_model::{CacheState, TASKS, TargetName, WaitKind};
 
@@ -49,26 +51,6 @@ impl Subject {
     }
 }
 
-/// Counts of the rounds of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-pub struct ComparedRounds {
-    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds, without rounds of other
-    /// targets alone.
-    pub planned: usize,
-    /// Number of rounds with a value of both targets.
-    pub complete: usize,
-    /// Number of rounds in which the first target was faster.
-    pub won_by_a: usize,
-    /// Number of rounds in which the second target was faster.
-    pub won_by_b: usize,
-    /// Number of complete rounds in which a run on the first target failed.
-    pub failed_a: usize,
-    /// Number of complete rounds in which a run on the second target failed.
-    pub failed_b: usize,
-    /// Number of rounds in which both targets failed.
-    pub both_failed: usize,
-}
-
 /// Result of comparing two targets on one metric, or over several metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Comparison {
@@ -106,7 +88,7 @@ pub struct Comparison {
     /// Expected number of additional days until a decision; `None` if decided, if no decision is expected, or if only the
     /// number of comparisons keeps it open.
     pub days_needed: Option<usize>,
-    /// Smallest ratio that the current interval can distinguish from 1; `None` while the interval is infinite.
+    /// Smallest ratio that would be found to differ from 1 now, if the days varied as they do; `None` if none would.
     pub detectable_ratio: Option<f64>,
     /// Corrected lag-1 autocorrelation of neighbouring days. Above 0.3 the ratio itself drifts, and the interval misses
     /// more often than stated.
@@ -159,22 +141,24 @@ pub(super) struct PairNames<'a> {
 
 /// Data of a comparison, and whether it is significant among all comparisons.
 #[derive(Clone, Copy)]
-pub(super) struct JudgedCell<'a> {
+pub(super) struct ComparisonInput<'a> {
     pub(super) cell: &'a MetricComparison,
     pub(super) significance: Significance,
     /// Significance without the adjustment for the round trip time.
     pub(super) unadjusted: Significance,
+    /// Logarithm of the e-value from which on the difference is significant, whatever the other comparisons say.
+    pub(super) least_ln_e: f64,
 }
 
 /// Applies the verdict rule to the data of one comparison.
 pub(super) fn compare(
     subject: Subject,
     names: PairNames<'_>,
-    judged: JudgedCell<'_>,
+    input: ComparisonInput<'_>,
     params: TestParams,
 ) -> Comparison {
     let TestParams { alpha, threshold } = params;
-    let JudgedCell { cell, significance, unadjusted } = judged;
+    let ComparisonInput { cell, significance, unadjusted, least_ln_e } = input;
     let pairing = &cell.paired_days;
     let rule = VerdictRule {
         alpha,
@@ -211,17 +195,18 @@ pub(super) fn compare(
         alpha,
         threshold,
         incomplete_days: pairing.incomplete_days,
-        rounds: ComparedRounds::of(pairing),
+        rounds: pairing.rounds,
         median_seconds: pairing.median_seconds.or(cell.so_far_seconds),
         wait_ratio: wait_ratio(&pairing.wait_by_day),
         days_needed: needed,
         detectable_ratio: series
-            .map(|series| series.minimum_detectable_effect(alpha))
+            .and_then(|series| detectable_difference(series, &rule, least_ln_e))
+            .map(f64::exp)
             .filter(|ratio| ratio.is_finite()),
         autocorrelation: series.map(|series| series.corrected_autocorrelation()),
         is_steady: steadiness(&pairing.log_ratio_by_day).map(|steadiness| steadiness.is_steady()),
         change: cell.change.clone(),
-        at_round_trip: cell.round_trips.statement(alpha, unadjusted),
+        at_round_trip: cell.round_trips.statement(&rule, unadjusted),
         rtt_unused: cell.round_trips.unused(),
         days: pairing.log_ratio_by_day.iter().map(day_ratio).collect(),
         subject,
@@ -230,20 +215,6 @@ pub(super) fn compare(
 
 fn day_ratio((day, ratio): &(i64, f64)) -> DayRatio {
     DayRatio { day: *day, date: super::date_of_day(*day).to_string(), ratio: ratio.exp() }
-}
-
-impl ComparedRounds {
-    fn of(pairing: &PairedDays) -> Self {
-        Self {
-            planned: pairing.planned_rounds,
-            complete: pairing.complete_rounds,
-            won_by_a: pairing.won_by_a,
-            won_by_b: pairing.won_by_b,
-            failed_a: pairing.failed_a,
-            failed_b: pairing.failed_b,
-            both_failed: pairing.both_failed,
-        }
-    }
 }
 
 impl Comparison {
@@ -256,6 +227,13 @@ impl Comparison {
     /// Returns true if it takes too little time on both targets for a difference to be noticed.
     pub fn is_instant(&self) -> bool {
         self.median_seconds.is_some_and(|(a, b)| a.max(b) < INSTANT_SECONDS)
+    }
+
+    /// Returns true if it may be said that one target is faster below the break-even and the other above it: both must be verdicts,
+    /// and about times that are noticed (docs/methodology.md#at-a-round-trip-time).
+    pub fn may_state_break_even(&self) -> bool {
+        let at = self.at_round_trip.as_ref();
+        at.is_some_and(|at| at.has_winner_on_each_side) && !self.is_instant()
     }
 
     /// Returns the mean over all rounds of the time on the faster target divided by that on the slower one, if the estimate is

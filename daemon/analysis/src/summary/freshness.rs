@@ -1,4 +1,4 @@
-//! The number of changes made elsewhere that a target showed, and whether that is so few that it shows an old state
+//! The number of changes made elsewhere that a target showed, and whether that is so few that it shows stale data
 //! (docs/methodology.md#freshness).
 
 use longhaul_model::{ChangeKind, FreshnessDay, TargetName};

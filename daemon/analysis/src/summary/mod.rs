@@ -15,6 +15,7 @@ mod pair_data;
 mod pair_summary;
 mod pairing;
 mod public_history;
+mod recent_days;
 mod recent_rounds;
 mod recommendation;
 mod reliability;
@@ -36,18 +37,19 @@ mod tests;
 
 pub use before_after::{BeforeAfter, MAX_DAYS_PER_SIDE, RatioChange, before_after};
 pub use change::{ChangePart, LastingChange};
-pub use comparison::{ComparedRounds, Comparison, DayRatio, Subject};
+pub use comparison::{Comparison, DayRatio, Subject};
 pub use events::{EventLine, event_day};
 pub use freshness::{Freshness, KindFreshness, TOLERATED_SHARE, shows_old_state};
 pub use minutes_saved::{MinutesSaved, ProfileSource};
 pub use objection::{Objection, Withheld};
 pub use pair_summary::PairSummary;
-pub use pairing::MIN_ROUNDS_PER_DAY;
+pub use pairing::{ComparedRounds, MIN_ROUNDS_PER_DAY};
 pub use public_history::{anonymize, is_private_key};
+pub use recent_days::UnmeasuredShare;
 pub use recent_rounds::{RecentRounds, RoundState, SLOW_FACTOR, recent_rounds};
 pub use recommendation::{Confidence, Recommendation};
 pub use reliability::{FAILING_ROUNDS, Failures, Reliability, ReliabilityVerdict};
-pub use replay::ReplayFidelity;
+pub use replay::{ReplayFidelity, TargetReplays};
 pub use round_trips::{AtRoundTrip, MIN_RATIO_OF_QUARTILES, MIN_SHARE_OF_DAYS, RoundTripUnused, Unadjusted};
 pub use runs::{
     CACHED_SHARE, ClientCaching, EpochRun, Excluded, FigureSummary, KnownWorkload, LATENCY_LIMITS_MS,
@@ -56,7 +58,7 @@ pub use runs::{
     summarize_window,
 };
 pub use scores::{Proportion, ROUGH_FACTOR, Scores};
-pub use sequential::{SequentialWeeks, WeekRatio};
+pub use sequential::{CONFOUNDING_NOTE, SequentialWeeks, WeekRatio};
 pub use so_far::SoFar;
 pub use table::{MetricRow, TimeSummary, TimesOnTarget};
 pub use verdict::{

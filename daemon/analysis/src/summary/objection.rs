@@ -67,12 +67,12 @@ impl PairSummary {
 
     /// Returns the target against which nothing speaks, if no difference of the times matters and the other target was damaged or
     /// fails.
-    pub(super) fn sounder(&self) -> Option<&TargetName> {
+    pub(super) fn unflawed_target(&self) -> Option<&TargetName> {
         let headline = self.headline.as_ref()?;
         let is_equal = headline.verdict.is_decided() && headline.winner().is_none();
         let is_flawed = |name| self.objection(name).as_ref().is_some_and(Objection::is_flaw);
-        let is_sounder = |name: &&TargetName| self.objection(name).is_none() && is_flawed(self.other(name));
-        [&self.a, &self.b].into_iter().find(is_sounder).filter(|_| is_equal)
+        let is_unflawed = |name: &&TargetName| self.objection(name).is_none() && is_flawed(self.other(name));
+        [&self.a, &self.b].into_iter().find(is_unflawed).filter(|_| is_equal)
     }
 
     /// Returns the first reason for which a target of the pair is not recommended although it took less time.

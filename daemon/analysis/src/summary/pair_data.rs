@@ -8,6 +8,7 @@ use super::pairing::{
     FailedSides, PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds,
     round_ratio,
 };
+use super::recent_days::recent_from;
 use super::round_trips::RoundTrips;
 use super::window::{AnalysisWindow, Reading};
 use crate::stats::DaySeries;
@@ -81,9 +82,6 @@ impl MetricComparison {
     }
 }
 
-/// Number of days without a value after which a metric is no longer part of the comparison over all metrics.
-const DAYS_MEASURED: i64 = 7;
-
 /// Rounds of a pair of targets, for all metrics.
 pub(super) struct PairData<'s, 'h> {
     pub(super) window: &'s AnalysisWindow<'h>,
@@ -92,6 +90,8 @@ pub(super) struct PairData<'s, 'h> {
     pub(super) counted_days: DayRange,
     /// Rounds of each metric that has a log ratio in at least one round.
     rounds: BTreeMap<MetricIndex, MetricRounds>,
+    /// Day from which on a metric must have a log ratio to be part of the comparison over all metrics.
+    recent_from: i64,
     /// Number of rounds by day that were planned for the pair.
     planned_rounds: BTreeMap<i64, usize>,
     /// Seconds waited on each target, over all workloads, by day after the warm-up; empty if waits are not described.
@@ -129,9 +129,10 @@ impl MetricRounds {
         if self.counted().is_empty() { &[] } else { &self.all }
     }
 
-    /// Returns the last day with a log ratio.
-    fn last_day(&self) -> Option<i64> {
-        self.all.iter().rev().find(|round| log_ratio(round, self.cap).is_some()).map(|round| round.day)
+    /// Iterates over the days with a log ratio, in descending order.
+    fn days(&self) -> impl Iterator<Item = i64> + '_ {
+        let days = self.all.chunk_by(|one, next| one.day == next.day).rev();
+        days.filter(move |rounds| self.has_ratio(rounds)).map(|rounds| rounds[0].day)
     }
 
     fn has_ratio(&self, rounds: &[PairedReading]) -> bool {
@@ -156,10 +157,11 @@ impl<'s, 'h> PairData<'s, 'h> {
             let rounds = MetricRounds { all, warm_up, cap: *cap };
             rounds.has_ratio(&rounds.all).then_some((*position, rounds))
         });
-        let rounds = rounds.collect();
+        let rounds: BTreeMap<MetricIndex, MetricRounds> = rounds.collect();
         Self {
             window: scope,
             pair,
+            recent_from: recent_from(&rounds.values().flat_map(MetricRounds::days).collect()),
             counted_days: first_day..=i64::MAX,
             planned_rounds: scope.planned_rounds_by_day(pair),
             waits: if scope.describes_waits { daily_waits(&rounds) } else { vec![] },
@@ -179,15 +181,9 @@ impl<'s, 'h> PairData<'s, 'h> {
         Some(MetricComparison { so_far_seconds: median_seconds(&rounds.all), ..compared })
     }
 
-    /// Returns the last day with a log ratio on any metric.
-    fn newest_day(&self) -> Option<i64> {
-        self.rounds.values().filter_map(MetricRounds::last_day).max()
-    }
-
     /// Returns true if a metric had a value in the newest days. One that is no longer measured must not keep newer rounds out.
     fn is_current(&self, metric: &MetricRounds) -> bool {
-        let days = self.newest_day().zip(metric.last_day());
-        days.is_some_and(|(newest, last)| last >= newest - DAYS_MEASURED)
+        metric.days().next().is_some_and(|last| last >= self.recent_from)
     }
 
     /// Like [`Self::counted_rounds`]; `None` also for a metric that is no longer measured.
@@ -217,11 +213,10 @@ impl<'s, 'h> PairData<'s, 'h> {
 
     /// Like [`Self::compare_overall`], but only over the weighted metrics that `wanted` selects.
     pub(super) fn compare_weighted(&self, wanted: impl Fn(&WaitMetric) -> bool) -> Option<MetricComparison> {
-        let newest = self.newest_day().unwrap_or(0);
         let current = || self.rounds.iter().filter(|(_, of)| self.is_current(of));
         let most = |of: fn(&WaitMetric) -> bool| {
             let own = current().filter(|(position, _)| of(position.metric()));
-            own.map(|(_, rounds)| rounds.since(newest - DAYS_MEASURED)).max().unwrap_or(0)
+            own.map(|(_, rounds)| rounds.since(self.recent_from)).max().unwrap_or(0)
         };
         // A round of other tasks by hand does not hide weeks of a recording that is measured alone.
         let is_alone = most(WaitMetric::is_replay_waiting) > 2 * most(|metric| metric.weight > 0.0);
@@ -302,10 +297,10 @@ impl<'s, 'h> PairData<'s, 'h> {
 }
 
 /// Returns the seconds waited on each target, over all workloads, by day after the warm-up. A failed run counts once, with
-/// the largest cap of its workload (docs/methodology.md#time-waited).
+/// the largest cap of its workload (docs/methodology.md#time-waited). Pauses of a recording are no waits.
 fn daily_waits(rounds: &BTreeMap<MetricIndex, MetricRounds>) -> Vec<(i64, (f64, f64))> {
     let mut by_run: BTreeMap<(i64, i64, usize), [WaitSum; 2]> = BTreeMap::new();
-    for (position, rounds) in rounds {
+    for (position, rounds) in rounds.iter().filter(|(position, _)| !position.metric().includes_pauses()) {
         for paired in rounds.counted() {
             let [a, b] = by_run.entry((paired.day, paired.round, position.workload)).or_default();
             a.add(paired.a, rounds.cap);

@@ -63,6 +63,11 @@ impl PairSummary {
         }
     }
 
+    /// Returns true if the difference in waiting time over all tasks is decided.
+    pub fn is_decided(&self) -> bool {
+        self.headline.as_ref().is_some_and(|headline| headline.verdict.is_decided())
+    }
+
     /// Returns the target of the pair that is not the given one.
     pub fn other(&self, name: &TargetName) -> &TargetName {
         if self.a == *name { &self.b } else { &self.a }

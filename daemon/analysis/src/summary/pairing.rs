@@ -5,6 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::window::{AnalysisWindow, Reading, readings_in};
 use crate::stats::log_ratio_with_outliers;
 use longhaul_model::{Outcome, RoundRecord, RoundStatus, RunRecord, median};
@@ -56,6 +59,26 @@ pub(super) struct TargetPair {
     pub(super) b: usize,
 }
 
+/// Counts of the rounds of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+pub struct ComparedRounds {
+    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds, without rounds of other
+    /// targets alone.
+    pub planned: usize,
+    /// Number of rounds with a value of both targets.
+    pub complete: usize,
+    /// Number of rounds in which the first target was faster.
+    pub won_by_a: usize,
+    /// Number of rounds in which the second target was faster.
+    pub won_by_b: usize,
+    /// Number of complete rounds in which a run on the first target failed.
+    pub failed_a: usize,
+    /// Number of complete rounds in which a run on the second target failed.
+    pub failed_b: usize,
+    /// Number of rounds in which both targets failed. They contain no information about speed.
+    pub both_failed: usize,
+}
+
 /// Rounds and daily values of a pair, for one metric or for several together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PairedDays {
@@ -65,23 +88,10 @@ pub(super) struct PairedDays {
     pub(super) ln_round_trip_by_day: Vec<(i64, f64)>,
     /// Number of days that have complete rounds, but too few to be valid.
     pub(super) incomplete_days: usize,
-    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds, without rounds of other
-    /// targets alone.
-    pub(super) planned_rounds: usize,
-    /// Number of rounds with a value of both targets.
-    pub(super) complete_rounds: usize,
-    /// Number of rounds in which `a` was faster.
-    pub(super) won_by_a: usize,
-    /// Number of rounds in which `b` was faster.
-    pub(super) won_by_b: usize,
-    /// Number of rounds with a value of both targets in which `a` failed.
-    pub(super) failed_a: usize,
-    /// Number of rounds with a value of both targets in which `b` failed.
-    pub(super) failed_b: usize,
+    /// Counts of the rounds.
+    pub(super) rounds: ComparedRounds,
     /// Mean log ratio of the rounds as they are, if that of the usual rounds is another one.
     pub(super) log_ratio_with_outliers: Option<f64>,
-    /// Number of rounds in which both targets failed. They contain no information about speed.
-    pub(super) both_failed: usize,
     /// Median times of both targets in seconds, without failures; `None` without a time of either target.
     pub(super) median_seconds: Option<(f64, f64)>,
     /// Seconds waited on each target in complete rounds, by day; failures count as their cap.
@@ -199,11 +209,12 @@ impl PairedDays {
     pub(super) fn for_metric(paired: &[PairedReading], cap: f64, planned: &BTreeMap<i64, usize>) -> Self {
         let rounds = paired.iter().filter_map(|paired| round_ratio(paired, cap));
         let failed = |paired: &&PairedReading| (paired.a, paired.b) == (Reading::Failed, Reading::Failed);
+        let days = Self::from_log_ratios(rounds, planned);
         Self {
-            both_failed: paired.iter().filter(failed).count(),
+            rounds: ComparedRounds { both_failed: paired.iter().filter(failed).count(), ..days.rounds },
             median_seconds: median_seconds(paired),
             wait_by_day: wait_by_day(paired, cap),
-            ..Self::from_log_ratios(rounds, planned)
+            ..days
         }
     }
 
@@ -212,16 +223,17 @@ impl PairedDays {
         rounds: impl Iterator<Item = RoundRatio>,
         planned: &BTreeMap<i64, usize>,
     ) -> Self {
-        let mut pairing = Self { planned_rounds: planned.values().sum(), ..Self::default() };
+        let mut counts = ComparedRounds { planned: planned.values().sum(), ..ComparedRounds::default() };
         let mut by_day: BTreeMap<i64, Vec<RoundRatio>> = BTreeMap::new();
         for round in rounds {
             by_day.entry(round.day).or_default().push(round);
-            pairing.complete_rounds += 1;
-            pairing.won_by_a += usize::from(round.log_ratio > 0.0);
-            pairing.won_by_b += usize::from(round.log_ratio < 0.0);
-            pairing.failed_a += usize::from(round.failed.a);
-            pairing.failed_b += usize::from(round.failed.b);
+            counts.complete += 1;
+            counts.won_by_a += usize::from(round.log_ratio > 0.0);
+            counts.won_by_b += usize::from(round.log_ratio < 0.0);
+            counts.failed_a += usize::from(round.failed.a);
+            counts.failed_b += usize::from(round.failed.b);
         }
+        let mut pairing = Self { rounds: counts, ..Self::default() };
         let all: Vec<f64> = by_day.values().flatten().map(|round| round.log_ratio).collect();
         pairing.log_ratio_with_outliers = log_ratio_with_outliers(&all);
         for (day, rounds) in by_day {
@@ -332,8 +344,8 @@ mod tests {
         let rounds = [0.1, 0.2, 0.3, 0.4, 0.5, 9.0].map(|log_ratio| ratio(1, log_ratio));
         let pairing = PairedDays::from_log_ratios(rounds.into_iter().chain([ratio(2, -0.5); 5]), &planned);
         assert_eq!(pairing.log_ratio_by_day, [(1, 0.35)]);
-        assert_eq!((pairing.incomplete_days, pairing.complete_rounds, pairing.planned_rounds), (1, 11, 34));
-        assert_eq!((pairing.won_by_a, pairing.won_by_b), (6, 5));
+        assert_eq!((pairing.incomplete_days, pairing.rounds.complete, pairing.rounds.planned), (1, 11, 34));
+        assert_eq!((pairing.rounds.won_by_a, pairing.rounds.won_by_b), (6, 5));
     }
 
     #[test]

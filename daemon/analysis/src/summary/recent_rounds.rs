@@ -63,7 +63,7 @@ impl<'h> TargetRuns<'h> {
         let of_round = |round: &RoundRecord| {
             let runs: Vec<&RunRecord> =
                 self.runs.iter().copied().filter(|run| run.round == round.number).collect();
-            if runs.is_empty() && !self.would_have_part(round) {
+            if runs.is_empty() && !self.would_take_part(round) {
                 return RoundState::Absent;
             }
             state(round, &runs, &usual)
@@ -71,20 +71,20 @@ impl<'h> TargetRuns<'h> {
         rounds.iter().map(|round| (*round, of_round(round))).collect()
     }
 
-    /// Returns whether the target would have had a part in a round in which it has no run.
-    fn would_have_part(&self, round: &RoundRecord) -> bool {
+    /// Returns whether the target would have taken part in a round in which it has no run.
+    fn would_take_part(&self, round: &RoundRecord) -> bool {
         let ended_early = matches!(round.status, Some(RoundStatus::Skipped | RoundStatus::Void));
         let is_baseline = self.history.targets[self.index].role == Role::Baseline;
         // A target with later runs was not removed, so that a round of others by hand tells nothing.
         let first_run = self.history.runs.iter().find(|run| run.target == self.index);
         let has_earlier_run = first_run.is_some_and(|run| run.round < round.number);
         let has_later_run = self.runs.last().is_some_and(|run| run.round > round.number);
-        ended_early && !is_baseline && has_earlier_run && (has_later_run || self.had_part_before(round))
+        ended_early && !is_baseline && has_earlier_run && (has_later_run || self.took_part_before(round))
     }
 
     /// Returns whether the target took part in the newest earlier round that shows it: a round with a run of it did, a completed
     /// round without one did not.
-    fn had_part_before(&self, round: &RoundRecord) -> bool {
+    fn took_part_before(&self, round: &RoundRecord) -> bool {
         let History { rounds, runs, .. } = self.history;
         let earlier = &runs[..runs.partition_point(|run| run.round < round.number)];
         let is_completed = |number: i64| {
@@ -132,8 +132,9 @@ impl UsualTimes {
     }
 }
 
-/// Returns the sum of the metrics of a run; `None` if one is missing.
+/// Returns the sum of the metrics of a run, without those that include pauses; `None` if one is missing.
 fn waited(run: &RunRecord) -> Option<f64> {
-    let metrics = TASKS.get(run.workload)?.metrics().len();
-    (0..metrics).map(|metric| run.times.get(metric)).sum()
+    let metrics = TASKS.get(run.workload)?.metrics().iter().enumerate();
+    let waits = metrics.filter(|(_, metric)| !metric.includes_pauses());
+    waits.map(|(index, _)| run.times.get(index)).sum()
 }

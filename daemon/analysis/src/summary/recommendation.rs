@@ -1,4 +1,4 @@
-//! Which target to use, from the results of all pairs (docs/methodology.md#recommendation).
+//! The recommended target, from the results of all pairs (docs/methodology.md#recommendation).
 //!
 //! It adds no claim of its own: a target is recommended if each of its pairs says so.
 
@@ -13,7 +13,7 @@ use super::objection::{Objection, Withheld};
 use super::pair_summary::PairSummary;
 use longhaul_model::TargetName;
 
-/// Which target to use, as far as the data says.
+/// The recommended target, if the data supports one.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Recommendation {
     /// Target to use; `None` if the data names none.
@@ -85,14 +85,14 @@ fn ahead(pair: &PairSummary) -> Option<&TargetName> {
 /// Returns the target that is better by the verdict, or, if no difference matters, the one that works while the other does not.
 fn better(pair: &PairSummary) -> Option<&TargetName> {
     let is_decided = pair.headline.as_ref().is_some_and(|headline| headline.verdict.is_decided());
-    ahead(pair).filter(|_| is_decided).or_else(|| pair.sounder())
+    ahead(pair).filter(|_| is_decided).or_else(|| pair.unflawed_target())
 }
 
-/// Returns the first reason against another share, if the recommended one is faster than none and the sounder one in each of its
+/// Returns the first reason against another share, if the recommended one is faster than none and the unflawed one in each of its
 /// pairs.
 fn flaws_of_others(recommended: &TargetName, pairs: &[PairSummary]) -> Option<Withheld> {
     let mut own = pairs.iter().filter(|pair| pair.includes(recommended));
-    let first = own.clone().next().filter(|_| own.all(|pair| pair.sounder() == Some(recommended)))?;
+    let first = own.clone().next().filter(|_| own.all(|pair| pair.unflawed_target() == Some(recommended)))?;
     let other = first.other(recommended);
     let objection = first.objection(other)?;
     Some(Withheld { target: other.clone(), instead_of: recommended.clone(), objection })

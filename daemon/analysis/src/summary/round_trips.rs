@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::pairing::PairedDays;
-use super::verdict::{EARLY_VERDICT_DAYS, RatioEstimate, Verdict};
+use super::verdict::{EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, RatioEstimate, Verdict, VerdictRule, verdict};
 use crate::stats::{CovariateDay, DayRegression, DaySeries};
 use longhaul_model::median;
 
@@ -30,6 +30,9 @@ pub struct AtRoundTrip {
     pub break_even_low_rtt_ms: Option<f64>,
     /// Upper end of its interval; `None` if it lies above all that were measured.
     pub break_even_high_rtt_ms: Option<f64>,
+    /// True if the verdict rule names one target at the shortest round trip time of a day, and the other at the longest.
+    #[serde(skip)]
+    pub has_winner_on_each_side: bool,
     /// Result on average over whatever the network did.
     pub unadjusted: Unadjusted,
 }
@@ -127,18 +130,28 @@ impl RoundTrips {
     }
 
     /// Returns the statement about the round trip time; `None` if the comparison is not adjusted for it.
-    pub(super) fn statement(&self, alpha: f64, unadjusted: Unadjusted) -> Option<AtRoundTrip> {
+    pub(super) fn statement(&self, rule: &VerdictRule, unadjusted: Unadjusted) -> Option<AtRoundTrip> {
         let Self::Adjusted(Adjustment { line, at, .. }) = self else { return None };
         let milliseconds = |logarithm: f64| logarithm.exp() * 1000.0;
-        let crossing = line.break_even(alpha);
+        let crossing = line.break_even(rule.alpha);
         Some(AtRoundTrip {
             at_rtt_ms: milliseconds(*at),
             break_even_rtt_ms: crossing.map(|crossing| milliseconds(crossing.covariate)),
             break_even_low_rtt_ms: crossing.and_then(|crossing| crossing.low).map(milliseconds),
             break_even_high_rtt_ms: crossing.and_then(|crossing| crossing.high).map(milliseconds),
+            has_winner_on_each_side: has_winner_on_each_side(line, rule),
             unadjusted,
         })
     }
+}
+
+/// Returns true if the verdict rule names one target at the shortest round trip time of a day, and the other at the longest.
+fn has_winner_on_each_side(line: &DayRegression, rule: &VerdictRule) -> bool {
+    // The typical times say nothing about either side: at the break-even they are equal.
+    let rule = VerdictRule { median_seconds: None, ..*rule };
+    let has_winner = |end: &DaySeries| end.days() >= MIN_VERDICT_DAYS && verdict(end, &rule).has_winner();
+    let ends = line.outermost();
+    ends.iter().all(has_winner) && ends[0].mean() * ends[1].mean() < 0.0
 }
 
 /// Returns the distance between the medians of the lower and the upper half of values.
@@ -152,7 +165,17 @@ fn spread_of_quartiles(mut values: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::verdict::Significance;
     use super::*;
+    use longhaul_model::WaitKind;
+
+    const RULE: VerdictRule = VerdictRule {
+        alpha: 0.05,
+        threshold: 1.1,
+        wait_kind: WaitKind::Background,
+        median_seconds: None,
+        significance: Significance::Significant,
+    };
 
     /// Returns 20 days whose log ratio falls by 0.4 for each unit of the logarithm of the round trip time, and is zero at
     /// 5 ms. `seconds` gives the round trip time of a day; `None` for a day without one.
@@ -182,7 +205,7 @@ mod tests {
     fn verdict_is_at_the_median_and_names_the_break_even() {
         let days = days(wandering);
         let adjusted = RoundTrips::of_days(&days, None);
-        let at = adjusted.statement(0.05, unadjusted(&days)).unwrap();
+        let at = adjusted.statement(&RULE, unadjusted(&days)).unwrap();
         assert!((at.at_rtt_ms - 6.75).abs() < 0.01, "{at:?}");
         let ratio = adjusted.series().unwrap().mean();
         assert!((ratio + 0.4 * (6.75f64 / 5.0).ln()).abs() < 0.01, "{ratio}");
@@ -191,12 +214,32 @@ mod tests {
         assert!((at.break_even_rtt_ms.unwrap() - 5.0).abs() < 0.1, "{at:?}");
     }
 
+    /// Returns the statement about the first of the days, whose log ratio falls by 0.4 times `slope`.
+    fn statement(count: usize, slope: f64, rule: &VerdictRule) -> AtRoundTrip {
+        let mut days = days(wandering);
+        days.log_ratio_by_day.truncate(count);
+        days.ln_round_trip_by_day.truncate(count);
+        days.log_ratio_by_day.iter_mut().for_each(|(_, ratio)| *ratio *= slope);
+        let at = RoundTrips::of_days(&days, None).statement(rule, unadjusted(&days)).unwrap();
+        assert!(at.break_even_low_rtt_ms.is_some() && at.break_even_high_rtt_ms.is_some(), "{at:?}");
+        at
+    }
+
+    #[test]
+    fn each_side_of_the_break_even_needs_a_verdict_of_its_own() {
+        assert!(statement(20, 1.0, &RULE).has_winner_on_each_side);
+        assert!(!statement(9, 1.0, &RULE).has_winner_on_each_side, "too few days");
+        assert!(!statement(20, 0.2, &RULE).has_winner_on_each_side, "too small to matter");
+        let among_many = VerdictRule { significance: Significance::NotSignificant, ..RULE };
+        assert!(!statement(20, 1.0, &among_many).has_winner_on_each_side);
+    }
+
     #[test]
     fn stated_round_trip_time_replaces_the_median() {
         let days = days(wandering);
         let adjusted = RoundTrips::of_days(&days, Some(Duration::from_millis(5)));
         assert!(adjusted.series().unwrap().mean().abs() < 0.01);
-        let at = adjusted.statement(0.05, unadjusted(&days)).unwrap();
+        let at = adjusted.statement(&RULE, unadjusted(&days)).unwrap();
         assert!((at.at_rtt_ms - 5.0).abs() < 1e-9);
     }
 

@@ -1,8 +1,8 @@
 //! Evaluates the sequential-weeks design: one protocol per week, for a NAS that can only be mounted with one protocol
 //! at a time.
 //!
-//! The unit is a pair of adjacent weeks, one with each target, in the order ABBA BAAB. A statement needs four pairs
-//! (docs/methodology.md#sequential-weeks).
+//! The unit is a pair of adjacent weeks, one with each target, in the order ABBA BAAB. The interval is that of days: it stays
+//! valid however often it is read (docs/methodology.md#sequential-weeks).
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,17 @@ use super::pair_data::MetricIndex;
 use super::pairing::TargetPair;
 use super::week::Week;
 use super::window::{AnalysisWindow, Reading};
-use crate::stats::week_pairs_half_width;
+use crate::stats::anytime_valid_half_width;
 use longhaul_model::median;
 
 /// Minimum number of days with data for a week to count.
 const MIN_DAYS_PER_WEEK: usize = 3;
 
-/// Result of the sequential-weeks design for one metric of two targets that never ran in the same round.
+/// Warning that must be shown next to every result of the sequential-weeks design.
+pub const CONFOUNDING_NOTE: &str = "Weeks with one protocol and weeks with another are different weeks: if anything else changed (the \
+     neighbours' Wi-Fi, a system update, a fuller disk), this design cannot tell it from the protocol.";
+
+/// Result of the sequential-weeks design for one metric of two targets that have no valid day in common.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SequentialWeeks {
     /// Metric that is compared.
@@ -29,11 +33,14 @@ pub struct SequentialWeeks {
     pub weeks: (usize, usize),
     /// Number of pairs of adjacent weeks, one week with each target.
     pub pairs: usize,
-    /// Time on the second target divided by the time on the first; `None` below four pairs.
+    /// Number of pairs that an interval needs.
+    pub pairs_needed: usize,
+    /// Time on the second target divided by the time on the first; `None` with fewer pairs.
     pub ratio: Option<WeekRatio>,
 }
 
-/// A ratio from pairs of weeks, with a 95 % interval that is valid for one look at the planned end.
+/// A ratio from pairs of weeks, with an interval that is valid at every look. The intervals of all metrics and pairs of shares hold
+/// together at 95 %, if the pairs of weeks are independent and normal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct WeekRatio {
     /// Estimated ratio.
@@ -46,8 +53,16 @@ pub struct WeekRatio {
     pub pairs: usize,
 }
 
-/// Returns the result for every metric of a pair that was measured in alternating weeks.
-pub(super) fn sequential_weeks(scope: &AnalysisWindow<'_>, pair: TargetPair) -> Vec<SequentialWeeks> {
+/// Returns the result for every metric of a pair that was measured in alternating weeks. `alpha` is the maximum chance that any
+/// interval of the pair ever excludes the true ratio.
+pub(super) fn sequential_weeks(
+    scope: &AnalysisWindow<'_>,
+    pair: TargetPair,
+    alpha: f64,
+) -> Vec<SequentialWeeks> {
+    // Bonferroni over all metrics: the level must not depend on which of them have weeks by now.
+    let alpha = alpha / MetricIndex::all().count() as f64;
+    let pairs_needed = pairs_needed(alpha);
     let on = |position: MetricIndex| {
         let weeks = [pair.a, pair.b].map(|target| weekly_log_medians(scope, position, target));
         let found = adjacent_differences(&weeks[0], &weeks[1]);
@@ -56,7 +71,8 @@ pub(super) fn sequential_weeks(scope: &AnalysisWindow<'_>, pair: TargetPair) -> 
             subject: Subject::for_metric(position),
             weeks,
             pairs: differences.len(),
-            ratio: interval(&differences),
+            pairs_needed,
+            ratio: interval(&differences, alpha),
         })
     };
     MetricIndex::all().filter_map(on).collect()
@@ -125,17 +141,27 @@ enum WeekMedian {
     B(f64),
 }
 
-/// Returns the mean of the log ratios as a ratio with its interval; `None` below four pairs.
-fn interval(differences: &[f64]) -> Option<WeekRatio> {
-    let half = week_pairs_half_width(differences, super::verdict::ALPHA)?;
-    let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+/// Returns the mean of the log ratios as a ratio with its interval at level `1 - alpha`; `None` with too few pairs.
+fn interval(differences: &[f64], alpha: f64) -> Option<WeekRatio> {
+    let n = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / n;
+    let variance = differences.iter().map(|difference| (difference - mean).powi(2)).sum::<f64>() / n;
+    let half = anytime_valid_half_width(differences.len(), variance, alpha);
     let (value, low, high) = (mean.exp(), (mean - half).exp(), (mean + half).exp());
-    Some(WeekRatio { value, low, high, pairs: differences.len() })
+    half.is_finite().then_some(WeekRatio { value, low, high, pairs: differences.len() })
+}
+
+/// Returns the number of pairs from which on there is an interval at level `1 - alpha`.
+fn pairs_needed(alpha: f64) -> usize {
+    const MOST: usize = 1_000;
+    let has_interval = |pairs: &usize| anytime_valid_half_width(*pairs, 1.0, alpha).is_finite();
+    (1..MOST).find(has_interval).unwrap_or(MOST)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulation::normal_days;
 
     fn weeks(numbers: &[i64], value: f64) -> BTreeMap<Week, f64> {
         let wobble = |number: i64| value + 0.01 * (number % 3) as f64;
@@ -147,7 +173,7 @@ mod tests {
         let (counts, differences) =
             adjacent_differences(&weeks(&[0, 3, 5, 6], 0.0), &weeks(&[1, 2, 4, 7], 0.5)).unwrap();
         assert_eq!((counts, differences.len()), ((4, 4), 4));
-        let ratio = interval(&differences).unwrap();
+        let ratio = interval(&differences, 0.05).unwrap();
         assert!(ratio.low < 0.5f64.exp() && ratio.high > 0.5f64.exp() && ratio.low > 1.0, "{ratio:?}");
     }
 
@@ -155,7 +181,26 @@ mod tests {
     fn single_switch_gives_one_pair_and_no_interval() {
         let (_, differences) =
             adjacent_differences(&weeks(&[0, 1, 2, 3], 0.0), &weeks(&[4, 5, 6, 7], 0.5)).unwrap();
-        assert_eq!((differences.len(), interval(&differences)), (1, None));
+        assert_eq!((differences.len(), interval(&differences, 0.05)), (1, None));
+    }
+
+    /// Reads the interval of equal targets with each new pair, up to a year of weeks.
+    #[test]
+    fn looks_at_equal_targets_rarely_show_a_difference() {
+        let is_wrong = |seed: &u64| {
+            let pairs: Vec<f64> = normal_days(26, *seed).into_iter().map(|(_, value)| value).collect();
+            let mut looks = (4..=26).filter_map(|count| interval(&pairs[..count], 0.05));
+            looks.any(|ratio| ratio.low > 1.0 || ratio.high < 1.0)
+        };
+        let wrong = (0..2_000).filter(is_wrong).count();
+        assert!((5..=100).contains(&wrong), "{wrong} of 2000");
+    }
+
+    #[test]
+    fn interval_of_many_metrics_needs_more_pairs() {
+        let metrics = MetricIndex::all().count() as f64;
+        assert_eq!((pairs_needed(0.05), pairs_needed(0.05 / metrics)), (4, 6));
+        assert_eq!(interval(&[0.1, 0.2, 0.3, 0.2, 0.1], 0.05 / metrics), None);
     }
 
     #[test]

@@ -145,6 +145,30 @@ pub(super) fn verdict(series: &DaySeries, rule: &VerdictRule) -> Verdict {
     }
 }
 
+/// Number of bisections of the smallest difference: more than the 53 bits of a double need.
+const BISECTIONS: usize = 80;
+
+/// Returns the size of the smallest log ratio for which [`verdict`] would name a difference, whether or not it matters, if the days
+/// varied as they do; `None` if it would for none. `least_ln_e` is the logarithm of the e-value that makes it significant.
+pub(super) fn detectable_difference(series: &DaySeries, rule: &VerdictRule, least_ln_e: f64) -> Option<f64> {
+    // With a threshold of 1 and without a time, no difference is too small.
+    let rule = VerdictRule { threshold: 1.0, median_seconds: None, ..*rule };
+    let is_named = |size: f64| {
+        let series = series.with_mean(size);
+        let significance = match series.ln_e_value() >= least_ln_e {
+            true => Significance::Significant,
+            false => Significance::NotSignificant,
+        };
+        verdict(&series, &VerdictRule { significance, ..rule }).has_winner()
+    };
+    let (mut open, mut named) = (0.0, f64::MAX.ln());
+    for _ in 0..BISECTIONS {
+        let middle = f64::midpoint(open, named);
+        *(if is_named(middle) { &mut named } else { &mut open }) = middle;
+    }
+    is_named(named).then_some(named)
+}
+
 /// Returns true if a user could notice the difference. Background tasks and comparisons without a time always count
 /// as noticeable.
 fn is_noticeable(rule: &VerdictRule) -> bool {
@@ -194,6 +218,55 @@ mod tests {
         assert_eq!(verdict(&days(28, 0.05, 0.02), &RULE), Verdict::NoRealDifference);
         assert_eq!(verdict(&days(28, 0.05, 0.3), &RULE), Verdict::NotEnoughData);
         assert_eq!(verdict(&days(28, 0.12, 0.1), &RULE), Verdict::Faster);
+    }
+
+    /// Number of days and their deviation.
+    const SERIES: [(usize, f64); 10] = [
+        (5, 0.01),
+        (6, 0.03),
+        (9, 0.1),
+        (13, 0.03),
+        (14, 0.03),
+        (14, 0.3),
+        (20, 0.1),
+        (28, 0.01),
+        (56, 0.1),
+        (84, 0.5),
+    ];
+
+    #[test]
+    fn detectable_difference_is_where_the_verdict_changes() {
+        // Any difference matters, so that the verdict is not that it does not.
+        let rule = VerdictRule { threshold: 1.0, ..RULE };
+        for (count, swing) in SERIES {
+            let centre = days(count, 0.0, swing).mean();
+            let at = |mean: f64| verdict(&days(count, mean - centre, swing), &rule).has_winner();
+            let least =
+                detectable_difference(&days(count, 0.0, swing), &RULE, f64::NEG_INFINITY).expect("a size");
+            assert!(at(least * 1.0001) && at(-least * 1.0001), "{count} days, {swing}: {least}");
+            assert!(!at(least * 0.9999) && !at(-least * 0.9999), "{count} days, {swing}: {least}");
+        }
+    }
+
+    #[test]
+    fn before_two_weeks_only_large_differences_can_be_detected() {
+        let least = |count, swing| detectable_difference(&days(count, 0.0, swing), &RULE, f64::NEG_INFINITY);
+        assert_eq!((least(4, 0.01), least(1, 0.0)), (None, None));
+        let (before, after) = (least(13, 0.03).unwrap().exp(), least(14, 0.03).unwrap().exp());
+        assert!((1.28..1.30).contains(&before) && (1.05..1.08).contains(&after), "{before} {after}");
+    }
+
+    #[test]
+    fn single_metric_needs_its_e_value_to_be_detected() {
+        let least_ln_e = 5000f64.ln();
+        for (count, swing) in SERIES.into_iter().filter(|(count, _)| *count >= MIN_VERDICT_DAYS) {
+            let series = days(count, 0.0, swing);
+            let alone = detectable_difference(&series, &RULE, f64::NEG_INFINITY).unwrap();
+            let among_many = detectable_difference(&series, &RULE, least_ln_e).unwrap();
+            assert!(among_many >= alone, "{count} days, {swing}");
+            assert!(series.with_mean(among_many * 1.0001).ln_e_value() >= least_ln_e);
+            assert!(among_many == alone || series.with_mean(among_many * 0.9999).ln_e_value() < least_ln_e);
+        }
     }
 
     #[test]

@@ -7,13 +7,14 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::comparison::{Comparison, JudgedCell, PairNames, Subject, TestParams, compare};
+use super::comparison::{Comparison, ComparisonInput, PairNames, Subject, TestParams, compare};
 use super::damage::damaged;
 use super::events::{EventLine, events_of_week};
 use super::freshness::{Freshness, freshness};
 use super::pair_data::{MetricComparison, MetricIndex, PairData};
 use super::pair_summary::PairSummary;
 use super::pairing::TargetPair;
+use super::recent_days::{UnmeasuredShare, unmeasured_shares};
 use super::recommendation::{Recommendation, recommendation};
 use super::reliability::{self, Attempt, Failures, attempts, failures, is_failing_alone, since};
 use super::replay::{ReplayFidelity, replay_fidelity};
@@ -63,7 +64,10 @@ pub struct WeeklySummary {
     pub settings: AnalysisSettings,
     /// Shares and baselines with at least one run.
     pub targets: Vec<TargetLine>,
-    /// Which share to use, as far as the data says.
+    /// Shares that are no longer measured; missing if there are none. No pair and no score is about them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmeasured: Vec<UnmeasuredShare>,
+    /// The recommended share, if the data supports one.
     pub recommendation: Recommendation,
     /// Comparisons of each pair of shares: headline, tasks, reliability, minutes a week.
     pub pairs: Vec<PairSummary>,
@@ -126,23 +130,24 @@ pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
     summarize(&query.window(history), query)
 }
 
-/// Returns the pairs of a summary alone, from all data up to a day: the verdicts without the description of the times
-/// waited, whose bootstrap takes most of the time of a summary and decides nothing. Verdicts that are adjusted for the
-/// round trip time are about the stated one; `None` for the median of the weeks.
+/// Returns all pairs of shares alone, also of those that are no longer measured, from all data up to a day: the verdicts without
+/// the description of the times waited, whose bootstrap takes most of the time of a summary and decides nothing. Verdicts that
+/// are adjusted for the round trip time are about the stated one; `None` for the median of the weeks.
 pub fn pair_verdicts(
     history: &History,
     last_day: i64,
     stated_round_trip: Option<Duration>,
 ) -> Vec<PairSummary> {
-    let window = AnalysisWindow::new(history, i64::MIN..=last_day, None);
-    let scope = AnalysisWindow { stated_round_trip, describes_waits: false, ..window };
+    let mut scope = AnalysisWindow::new(history, i64::MIN..=last_day, None);
+    (scope.stated_round_trip, scope.describes_waits) = (stated_round_trip, false);
     let shares = scope.shares();
     pairs(&scope, &shares, &attempts(&scope))
 }
 
 fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     let (history, week) = (scope.history, query.week);
-    let shares = scope.shares();
+    let unmeasured = unmeasured_shares(scope);
+    let shares: Vec<usize> = scope.shares().into_iter().filter(|share| !unmeasured.contains(share)).collect();
     let attempts = attempts(scope);
     let pairs = pairs(scope, &shares, &attempts);
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
@@ -158,6 +163,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
         scale: scope.scale,
         settings: history.settings.clone(),
         targets: (0..scope.active_epochs.len()).filter_map(|target| target_line(scope, target)).collect(),
+        unmeasured: unmeasured.iter().filter_map(|share| UnmeasuredShare::new(scope, *share)).collect(),
         scores: {
             let results = ShareResults { shares: &shares, pairs: &pairs, failures: &failures };
             shares.iter().map(|share| scores(scope, *share, &results)).collect()
@@ -174,9 +180,11 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     }
 }
 
-fn test_params(scope: &AnalysisWindow<'_>, shares: &[usize]) -> TestParams {
-    // Bonferroni: the overall intervals of all pairs hold together (docs/methodology.md#many-comparisons).
-    TestParams { alpha: pairwise_alpha(ALPHA, shares.len()), threshold: scope.history.settings.threshold }
+fn test_params(scope: &AnalysisWindow<'_>) -> TestParams {
+    // Bonferroni: the overall intervals of all pairs hold together (docs/methodology.md#many-comparisons). Shares that are no longer
+    // measured count, too: removing one must not make the verdicts about the others less strict.
+    let alpha = pairwise_alpha(ALPHA, scope.shares().len());
+    TestParams { alpha, threshold: scope.history.settings.threshold }
 }
 
 fn share_names<'h>(scope: &AnalysisWindow<'h>, shares: &[usize]) -> Vec<&'h TargetName> {
@@ -200,7 +208,7 @@ fn target_line(scope: &AnalysisWindow<'_>, place: usize) -> Option<TargetLine> {
 
 /// Compares every pair of shares. The significance of the metrics is decided jointly over all pairs (e-BH).
 fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]) -> Vec<PairSummary> {
-    let params = test_params(scope, shares);
+    let params = test_params(scope);
     // The cap of a metric depends on all targets, so it is the same for all pairs.
     let caps: BTreeMap<MetricIndex, f64> = MetricIndex::all()
         .map(|position| (position, scope.failure_cap(position.workload, position.index)))
@@ -218,6 +226,9 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]
                 .collect()
         })
         .collect();
+    let compared = cells.iter().flatten().filter(|(_, cell)| is_compared(cell)).count();
+    // A single difference among so many comparisons needs this e-value (e-BH).
+    let least_ln_e = (compared as f64 / ALPHA).ln();
     let mut significances = significance(&cells, |cell| cell.series).into_iter();
     let mut unadjusted = significance(&cells, |cell| cell.unadjusted).into_iter();
     let mut summaries = vec![];
@@ -227,7 +238,7 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]
             compare(
                 Subject::for_metric(*position),
                 target_names(pair_data),
-                JudgedCell { cell, significance, unadjusted },
+                ComparisonInput { cell, significance, unadjusted, least_ln_e },
                 params,
             )
         });
@@ -243,7 +254,6 @@ fn significance(
     cells: &[Vec<(MetricIndex, MetricComparison)>],
     series: impl Fn(&MetricComparison) -> Option<DaySeries>,
 ) -> Vec<Significance> {
-    let is_compared = |cell: &MetricComparison| cell.paired_days.complete_rounds > 0;
     let compared = cells.iter().flatten().map(|(_, cell)| cell).filter(|cell| is_compared(cell));
     let ln_e_values = compared.map(|cell| match series(cell) {
         Some(series) if series.days() >= MIN_VERDICT_DAYS => series.ln_e_value(),
@@ -279,10 +289,11 @@ fn pair_summary(
         Some(compare(
             subject,
             target_names(pair_data),
-            JudgedCell {
+            ComparisonInput {
                 cell: &cell,
                 significance: Significance::Significant,
                 unadjusted: Significance::Significant,
+                least_ln_e: f64::NEG_INFINITY,
             },
             params,
         ))
@@ -312,8 +323,11 @@ fn pair_summary(
         b: b.clone(),
         headline,
         by_wait_kind: by_wait_kind.into_iter().flatten().collect(),
-        // Weeks are only evaluated if no round compares the two targets, that is, if they were measured in turns.
-        sequential_weeks: if is_compared(&tasks) { vec![] } else { sequential_weeks(scope, pair_data.pair) },
+        // Weeks are only evaluated if the two targets were measured in turns. One round of both by hand is no valid day.
+        sequential_weeks: match tasks.iter().all(|task| task.days.is_empty()) {
+            true => sequential_weeks(scope, pair_data.pair, params.alpha),
+            false => vec![],
+        },
         tasks,
         reliability: reliability::reliability(&on_a, &on_b, params.alpha),
         weekly_minutes: minutes(profile),
@@ -329,9 +343,9 @@ fn failing(names: PairNames<'_>, a: &[Attempt], b: &[Attempt]) -> Vec<TargetName
     failing.into_iter().filter(|(_, is_failing)| *is_failing).map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns true if a round after the warm-up compares both targets of a pair.
-fn is_compared(tasks: &[Comparison]) -> bool {
-    tasks.iter().any(|task| task.rounds.complete > 0)
+/// Returns true if a round after the warm-up compares both targets.
+fn is_compared(cell: &MetricComparison) -> bool {
+    cell.paired_days.rounds.complete > 0
 }
 
 /// Returns the share that others are held against: the first SMB share (macOS prefers SMB), else the first share.

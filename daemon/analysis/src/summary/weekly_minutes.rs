@@ -60,9 +60,13 @@ pub(super) fn weekly_minutes(
     let by_day: Vec<(i64, f64)> = complete.map(|(day, (hours, _))| (day, hours)).collect();
     let series = DaySeries::of_values(&by_day)?;
     let (low, high) = series.interval(alpha);
-    // Of days of two kinds, the usual ones may cost minutes, and all together save them.
+    // Of days of two kinds, the usual ones may cost minutes, and all together save them, or save many more.
     let all = by_day.iter().map(|(_, hours)| hours).sum::<f64>() / by_day.len() as f64;
-    let is_contradicted = all * series.mean() < 0.0 && all.abs() * MINUTES_PER_HOUR >= 1.0;
+    let shift = (all - series.mean()).abs();
+    let is_moved = DaySeries::has_two_kinds(&by_day) && shift > series.mean().abs() / 2.0;
+    let is_noticeable = |hours: f64| hours.abs() * MINUTES_PER_HOUR >= 1.0;
+    let is_contradicted =
+        (all * series.mean() < 0.0 && is_noticeable(all)) || (is_moved && is_noticeable(shift));
     let total: f64 = wanted.iter().map(|(_, count)| count).sum();
     let covered: f64 = measured.iter().map(|(_, count)| count).sum();
     (low.is_finite() && high.is_finite() && total > 0.0 && !is_contradicted).then(|| WeeklyMinutes {

@@ -1,10 +1,10 @@
 //! Selects the runs that verdicts use, and counts the excluded ones by reason (docs/methodology.md#which-runs-count).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::Excluded;
+use super::runs::{Excluded, OLDER_EPOCH, OTHER_SCALE, VOID_ROUNDS, exclude};
 use longhaul_model::{History, Outcome, Role, RoundRecord, RoundStatus, RunRecord, Scale, TASKS, median};
 
 /// Factor of the failure cap: a failed task counts as this many times its usual time
@@ -23,8 +23,7 @@ pub(super) struct AnalysisWindow<'h> {
     pub(super) history: &'h History,
     /// Scale of all runs in the window; `None` if there is no run.
     pub(super) scale: Option<Scale>,
-    /// First and last day of the window, in days since 1970-01-01.
-    pub(super) first_day: i64,
+    /// Last day of the window, in days since 1970-01-01.
     pub(super) last_day: i64,
     /// Newest epoch of each target, by target index; `None` for a target without a run.
     pub(super) active_epochs: Vec<Option<ActiveEpoch>>,
@@ -32,6 +31,10 @@ pub(super) struct AnalysisWindow<'h> {
     pub(super) rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
     /// Like `rounds_by_workload`, with the warm-up: all rounds of the newest epochs.
     pub(super) epoch_rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
+    /// Days on which each target has runs, by target index.
+    pub(super) run_days: Vec<RunDays>,
+    /// Runs from which the failure caps follow.
+    cap_runs: Vec<SelectedRun<'h>>,
     /// Excluded runs, with the reason.
     pub(super) excluded: Vec<Excluded>,
     /// Round trip time that adjusted verdicts are about; `None` for the median over the days of each comparison.
@@ -48,6 +51,15 @@ pub(super) struct ActiveEpoch {
     pub(super) epoch: i64,
     /// First day after the warm-up, in days since 1970-01-01. The day of the first run and the next day are warm-up.
     pub(super) first_counted_day: i64,
+}
+
+/// Days on which a target has runs, in all its epochs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RunDays {
+    /// Days in days since 1970-01-01, sorted.
+    pub(super) days: Vec<i64>,
+    /// True if a round measured the target and another share.
+    pub(super) is_in_shared_round: bool,
 }
 
 /// Runs of one workload in one round.
@@ -105,65 +117,55 @@ impl<'h> AnalysisWindow<'h> {
     pub(super) fn new(history: &'h History, days: RangeInclusive<i64>, scale: Option<Scale>) -> Self {
         let mut selected = runs_until(history, *days.end());
         let scale = scale.or_else(|| scale_of(history, &selected, *days.start()));
-        let mut excluded = vec![];
+        let is_from =
+            |selected: &SelectedRun<'_>, day: i64| selected.round.is_some_and(|round| round.day >= day);
         // The order of the exclusions is part of the method, because each run is counted under the first reason.
-        let mut exclude =
-            |selected: &mut Vec<SelectedRun<'h>>, reason: &str, keep: &dyn Fn(&SelectedRun<'h>) -> bool| {
-                let before = selected.len();
-                selected.retain(|selected| keep(selected));
-                let runs = before - selected.len();
-                excluded.extend((runs > 0).then(|| Excluded { runs, reason: reason.to_owned() }));
-            };
-        exclude(&mut selected, "of a round that is missing from the history", &|selected| {
+        let missing = exclude(&mut selected, "of a round that is missing from the history", |selected| {
             selected.round.is_some()
         });
-        exclude(&mut selected, "made at another scale", &|selected| Some(selected.run.scale) == scale);
+        let other_scale = exclude(&mut selected, OTHER_SCALE, |found| Some(found.run.scale) == scale);
+        let (run_days, cap_runs) = (run_days(history, &selected), cap_runs(history, &selected));
         let active_epochs = active_epochs(history.targets.len(), &selected);
-        exclude(
-            &mut selected,
-            "made before the target's protocol, options or path changed",
-            &|SelectedRun { run, .. }| {
-                active_epochs[run.target].is_some_and(|active| active.epoch == run.epoch)
-            },
-        );
-        exclude(&mut selected, "of void rounds", &|selected| {
+        let older = exclude(&mut selected, OLDER_EPOCH, |SelectedRun { run, .. }| {
+            active_epochs[run.target].is_some_and(|active| active.epoch == run.epoch)
+        });
+        let void = exclude(&mut selected, VOID_ROUNDS, |selected| {
             selected.round.is_some_and(|round| !round.is_void)
         });
         // The first run of the epoch was stored on the first day of its warm-up.
-        exclude(&mut selected, "dated before the target's first run: the clock was wrong", &|selected| {
+        let clock = "dated before the target's first run: the clock was wrong";
+        let clock = exclude(&mut selected, clock, |selected| {
             let active = active_epochs[selected.run.target];
-            let first_day = active.map(|active| active.first_counted_day - WARM_UP_DAYS);
-            first_day.zip(selected.round).is_some_and(|(first_day, round)| round.day >= first_day)
+            active.is_some_and(|active| is_from(selected, active.first_counted_day - WARM_UP_DAYS))
         });
-        exclude(&mut selected, "made before the first day of the report", &|selected| {
-            selected.round.is_some_and(|round| round.day >= *days.start())
+        let early = exclude(&mut selected, "made before the first day of the report", |selected| {
+            is_from(selected, *days.start())
         });
         let active_epochs = counted_from(*days.start(), active_epochs);
         let epoch_rounds_by_workload = round_runs(history, &selected);
-        exclude(
-            &mut selected,
-            "in the warm-up (first days of a target, mount or protocol)",
-            &|SelectedRun { run, round }| {
-                let active = active_epochs[run.target];
-                active.zip(*round).is_some_and(|(active, round)| round.day >= active.first_counted_day)
-            },
-        );
+        let warm_up = "in the warm-up (first days of a target, mount or protocol)";
+        let warm_up = exclude(&mut selected, warm_up, |selected| {
+            let active = active_epochs[selected.run.target];
+            active.is_some_and(|active| is_from(selected, active.first_counted_day))
+        });
+        let excluded = [missing, other_scale, older, void, clock, early, warm_up];
         let rounds_by_workload = round_runs(history, &selected);
         Self {
             history,
             scale,
-            first_day: *days.start(),
             last_day: *days.end(),
             active_epochs,
             rounds_by_workload,
             epoch_rounds_by_workload,
-            excluded,
+            run_days,
+            cap_runs,
+            excluded: excluded.into_iter().flatten().collect(),
             stated_round_trip: None,
             describes_waits: true,
         }
     }
 
-    /// Returns the indices of the targets that verdicts compare: shares with at least one run.
+    /// Returns the indices of the shares that ever had a run.
     pub(super) fn shares(&self) -> Vec<usize> {
         let is_share = |place: &usize| self.history.targets[*place].role == Role::Share;
         (0..self.active_epochs.len())
@@ -184,25 +186,22 @@ impl<'h> AnalysisWindow<'h> {
     }
 
     /// Returns the failure cap of a metric in seconds: 20 times the median of the fastest share on the first day with
-    /// enough times, clamped to 60 to 900 s (docs/methodology.md#failures-and-caps). Only that day determines the cap,
-    /// so later days cannot move it. Before such a day, the warm-up determines it.
+    /// enough times, clamped to 60 to 900 s (docs/methodology.md#failures-and-caps). Only that day determines the cap, in
+    /// whatever epoch it is, so that neither later days nor a new epoch move it.
     pub(super) fn failure_cap(&self, workload: usize, place: usize) -> f64 {
-        let usual = self
-            .usual_seconds(&self.rounds_by_workload[workload], place)
-            .or_else(|| self.usual_seconds(&self.epoch_rounds_by_workload[workload], place));
-        (CAP_FACTOR * usual.unwrap_or(0.0)).clamp(*CAP_SECONDS.start(), *CAP_SECONDS.end())
+        let usual = self.usual_seconds(workload, place).unwrap_or(0.0);
+        (CAP_FACTOR * usual).clamp(*CAP_SECONDS.start(), *CAP_SECONDS.end())
     }
 
     /// Returns the median time in seconds of the fastest share on the first day with enough times; `None` if there is
     /// no such day.
-    fn usual_seconds(&self, rounds: &[RoundRuns<'h>], place: usize) -> Option<f64> {
+    fn usual_seconds(&self, workload: usize, place: usize) -> Option<f64> {
         let first_day = |target: usize| {
-            let readings = readings_in(rounds, place, target);
-            first_full_day(readings.filter_map(|(_, day, reading)| Some((day, reading.time()?))))
+            let is_own = |run: &RunRecord| (run.target, run.workload) == (target, workload);
+            let own = self.cap_runs.iter().filter(|selected| is_own(selected.run));
+            first_full_day(own.filter_map(|found| Some((found.round?.day, found.run.times.get(place)?))))
         };
-        let medians: Vec<(i64, f64)> = self
-            .shares()
-            .into_iter()
+        let medians: Vec<(i64, f64)> = (0..self.history.targets.len())
             .filter_map(first_day)
             .filter_map(|(day, times)| Some((day, median(&times)?)))
             .collect();
@@ -274,6 +273,42 @@ fn scale_of(history: &History, runs: &[SelectedRun<'_>], first_day: i64) -> Opti
     let configured =
         history.settings.scale.filter(|configured| scales.clone().any(|scale| scale == *configured));
     configured.or_else(|| Scale::most_frequent(scales))
+}
+
+/// Returns the days with runs of each target. A share that was unavailable did not take part in the round of another one.
+fn run_days(history: &History, runs: &[SelectedRun<'_>]) -> Vec<RunDays> {
+    let mut found = vec![RunDays::default(); history.targets.len()];
+    for round in runs.chunk_by(|one, next| one.run.round == next.run.round) {
+        let measured_share = |SelectedRun { run, .. }: &SelectedRun<'_>| {
+            let is_share = history.targets[run.target].role == Role::Share;
+            (is_share && run.outcome != Outcome::Unavailable).then_some(run.target)
+        };
+        let measured: BTreeSet<usize> = round.iter().filter_map(measured_share).collect();
+        for SelectedRun { run, round } in round {
+            let days = &mut found[run.target].days;
+            let new = round.map(|round| round.day).filter(|day| days.last() != Some(day));
+            days.extend(new);
+        }
+        for target in measured.iter().filter(|_| measured.len() > 1) {
+            found[*target].is_in_shared_round = true;
+        }
+    }
+    // A clock that was set back.
+    found.iter_mut().for_each(|of| of.days.sort_unstable());
+    found
+}
+
+/// Returns the runs that may determine failure caps: completed ones on shares in any epoch, but not those of void rounds or dated
+/// before the first run of their epoch. `daemon/fleet/sql/days_with.sql` uses the same ones.
+fn cap_runs<'h>(history: &History, runs: &[SelectedRun<'h>]) -> Vec<SelectedRun<'h>> {
+    let mut first_days: HashMap<(usize, i64), i64> = HashMap::new();
+    let mut is_usable = |SelectedRun { run, round }: &SelectedRun<'h>| {
+        let Some(RoundDay { day, is_void }) = *round else { return false };
+        let first_day = *first_days.entry((run.target, run.epoch)).or_insert(day);
+        let is_of_share = history.targets[run.target].role == Role::Share;
+        is_of_share && run.outcome == Outcome::Ok && !is_void && day >= first_day
+    };
+    runs.iter().copied().filter(|selected| is_usable(selected)).collect()
 }
 
 /// Returns the newest epoch of each target, with the first day after its warm-up.

@@ -14,3 +14,4 @@ pub use latency::{
     latency_rows, summarize_window,
 };
 pub use run_selection::{EpochRun, Excluded};
+pub(super) use run_selection::{OLDER_EPOCH, OTHER_SCALE, VOID_ROUNDS, exclude};

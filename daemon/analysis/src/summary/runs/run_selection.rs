@@ -27,6 +27,23 @@ pub struct Excluded {
     pub reason: String,
 }
 
+/// Reasons for which both summaries and verdicts exclude runs.
+pub(in crate::summary) const OTHER_SCALE: &str = "made at another scale";
+pub(in crate::summary) const OLDER_EPOCH: &str = "made before the target's protocol, options or path changed";
+pub(in crate::summary) const VOID_ROUNDS: &str = "of void rounds";
+
+/// Keeps some of the runs, and returns the number of the others with the reason; `None` if there are none.
+pub(in crate::summary) fn exclude<T>(
+    runs: &mut Vec<T>,
+    reason: &str,
+    keep: impl Fn(&T) -> bool,
+) -> Option<Excluded> {
+    let before = runs.len();
+    runs.retain(keep);
+    let runs = before - runs.len();
+    (runs > 0).then(|| Excluded { runs, reason: reason.to_owned() })
+}
+
 /// Runs that may be summarized together: one scale, only newest epochs, no void rounds, one recording, and each workload
 /// either always whole or always sliced.
 pub(super) struct RunSelection<'s, 'r> {
@@ -43,13 +60,11 @@ impl<'s, 'r> RunSelection<'s, 'r> {
             targets: samples.iter().map(|sample| sample.run.target.clone()).collect(),
             excluded: vec![],
         };
-        selection.exclude("made at another scale", |sample| Some(sample.run.scale) == scale);
+        selection.exclude(OTHER_SCALE, |sample| Some(sample.run.scale) == scale);
         // Only now: an epoch with runs at another scale alone must not hide those before it.
         let newest = newest_epochs(&selection.runs);
-        selection.exclude("made before the target's protocol, options or path changed", |sample| {
-            newest.get(&sample.run.target) == Some(&sample.epoch)
-        });
-        selection.exclude("of void rounds", |sample| !sample.is_void);
+        selection.exclude(OLDER_EPOCH, |sample| newest.get(&sample.run.target) == Some(&sample.epoch));
+        selection.exclude(VOID_ROUNDS, |sample| !sample.is_void);
         let replayed = |sample: &EpochRun<'_>| sample.run.facts.get(Run::RECORDING_FACT).cloned();
         let newest_recording = selection.runs.iter().rev().find_map(|sample| replayed(sample));
         selection.exclude("of another recording than the last one that was replayed", |sample| {
@@ -69,10 +84,7 @@ impl<'s, 'r> RunSelection<'s, 'r> {
     }
 
     fn exclude(&mut self, reason: &str, keep: impl Fn(&EpochRun<'_>) -> bool) {
-        let before = self.runs.len();
-        self.runs.retain(|sample| keep(sample));
-        let runs = before - self.runs.len();
-        self.excluded.extend((runs > 0).then(|| Excluded { runs, reason: reason.to_owned() }));
+        self.excluded.extend(exclude(&mut self.runs, reason, |sample| keep(sample)));
     }
 
     /// Returns for each workload if its last successful run used only a slice of the corpus.

@@ -63,6 +63,8 @@ fn time_waiting_of_a_recording_decides_if_nothing_else_is_measured() {
     let weekly = world.after_days(28);
     let ratio = headline(&weekly).ratio.unwrap();
     assert!((ratio.value - 2.0).abs() < 0.02, "{ratio:?}");
+    let waited = headline(&weekly).wait_ratio.unwrap();
+    assert!((waited.value - 2.0).abs() < 0.02, "without the pauses: {waited:?}");
     assert_eq!(weekly.recommendation.target.map(|name| name.to_string()), Some("smb".to_owned()));
 }
 
@@ -292,6 +294,19 @@ fn share_that_costs_minutes_in_the_own_week_is_not_recommended() {
     let weekly = world.after_days(28);
     assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("nfs".to_owned()));
     assert!(matches!(objection(&weekly), Objection::MoreMinutes(saved) if (saved.value + 10.0).abs() < 0.5));
+}
+
+#[test]
+fn minutes_are_left_out_if_one_day_in_seven_makes_most_of_them() {
+    let with_last_day = |factor: f64| {
+        let time = |target, day, turn| times(if day % 7 == 6 { factor } else { 1.3 }, (target, day, turn));
+        let mut world = World::pair().simulate(0..28, &time);
+        world.history.settings.usage_profile =
+            BTreeMap::from([("incremental-backup/backup".to_owned(), 60.0)]);
+        world.after_days(28).pairs[0].weekly_minutes
+    };
+    assert!(with_last_day(1.3).is_some());
+    assert_eq!(with_last_day(5.0), None);
 }
 
 /// A failure counts as 20 times the usual time on the fastest share, however fast the local disk is.

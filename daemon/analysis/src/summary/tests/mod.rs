@@ -1,6 +1,7 @@
 //! Scenario tests: simulated weeks of measurements and the weekly summary that they must produce.
 
 mod advice;
+mod changing_targets;
 mod planned_rounds;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,122 @@
+//! Scenarios of shares and tasks that are measured on some of the days only.
+
+use super::*;
+use crate::summary::window::AnalysisWindow;
+
+/// Returns six weeks in which `smb` is named `smb3` from day 10 on.
+fn renamed_share() -> World {
+    let shares = [("smb", Role::Share), ("nfs", Role::Share), ("smb3", Role::Share)];
+    let scenario = |target: usize, day, turn| noisy_time([8.0, 10.0, 8.0][target], target, day, turn);
+    let mut world = World::new(&shares).simulate(0..42, &scenario);
+    world.history.runs.retain(|run| match run.target {
+        0 => run.started < midnight(10),
+        2 => run.started >= midnight(10),
+        _ => true,
+    });
+    world
+}
+
+#[test]
+fn renamed_share_does_not_block_the_recommendation() {
+    let weekly = renamed_share().after_days(42);
+    assert_eq!(weekly.recommendation.target.as_ref().map(ToString::to_string), Some("smb3".to_owned()));
+    let left_out: Vec<(&str, &str)> =
+        weekly.unmeasured.iter().map(|share| (share.target.as_str(), share.last_day.as_str())).collect();
+    assert_eq!(left_out, [("smb", date_of_day(MONDAY + 9).to_string().as_str())]);
+    assert_eq!((weekly.pairs.len(), weekly.scores.len()), (1, 2));
+    assert!((headline(&weekly).alpha - ALPHA / 3.0).abs() < 1e-12, "the level counts all three shares");
+}
+
+#[test]
+fn share_is_left_out_only_after_more_than_a_week() {
+    let world = renamed_share();
+    let after = |days: i64| {
+        let mut world = World { history: world.history.clone(), rounds_a_day: 8 };
+        world.history.runs.retain(|run| run.started < midnight(days));
+        world.after_days(days).unmeasured.len()
+    };
+    assert_eq!((after(17), after(18)), (0, 1), "days 10 to 16 are seven");
+}
+
+#[test]
+fn shares_that_are_measured_in_turns_are_not_left_out() {
+    let scenario = |target, day, turn| noisy_time(5.0, target, day, turn);
+    let mut world = World::pair().simulate(0..21, &scenario);
+    world.history.runs.retain(|run| {
+        let week = (run.started.local_day(0) - MONDAY) / 7;
+        run.target == usize::from(week > 0)
+    });
+    let found = |world: &World| {
+        let weekly = world.after_days(21);
+        let weeks = weekly.pairs[0].sequential_weeks.first().map(|found| found.weeks);
+        (weekly.unmeasured.len(), weeks)
+    };
+    assert_eq!(found(&world), (0, Some((1, 2))), "the first share had no run for two weeks");
+    world.round(20, 9, RoundStatus::Ok, &scenario);
+    assert_eq!(found(&world), (0, Some((1, 2))), "one round of both by hand");
+}
+
+#[test]
+fn short_round_after_a_break_does_not_redefine_all_tasks() {
+    let scenario = |target, day, turn| noisy_time(if target == 0 { 8.0 } else { 10.0 }, target, day, turn);
+    let mut world = World::pair().simulate(0..28, &scenario);
+    for run in world.history.runs.iter_mut().filter(|run| (run.target, run.workload) == (1, 0)) {
+        for place in 0..TASKS[0].metrics().len() {
+            run.times = run.times.with(place, 3.0 * run.seconds);
+        }
+    }
+    let before = headline(&world.after_days(28)).ratio;
+    world.round(40, 0, RoundStatus::CutShort, &scenario);
+    let last = world.history.rounds.last().unwrap().number;
+    world.history.runs.retain(|run| run.round != last || run.workload == 0);
+    assert_eq!(headline(&world.after_days(41)).ratio, before);
+}
+
+#[test]
+fn failure_cap_does_not_move_with_a_new_epoch() {
+    let scenario = |target: usize, day, turn| noisy_time([3.0, 30.0][target], target, day, turn);
+    let mut world = World::pair().simulate(0..40, &scenario);
+    let cap = |world: &World, day: i64| {
+        AnalysisWindow::new(&world.history, i64::MIN..=MONDAY + day, None).failure_cap(0, 0)
+    };
+    let (first, before) = (cap(&world, 0), cap(&world, 39));
+    world.history.epochs.push(EpochRecord { number: 9, ..world.history.epochs[0].clone() });
+    for run in world.history.runs.iter_mut().filter(|run| run.target == 0 && run.started >= midnight(30)) {
+        run.epoch = 9;
+    }
+    assert_eq!((first, before), (before, cap(&world, 39)));
+    assert!((60.0..65.0).contains(&before), "{before}");
+}
+
+#[test]
+fn failure_cap_ignores_void_rounds_and_a_wrong_clock() {
+    let scenario = |_, _, _| (Outcome::Ok, 10.0);
+    let mut world = World::pair().simulate(0..3, &scenario);
+    let cap =
+        |world: &World| AnalysisWindow::new(&world.history, i64::MIN..=MONDAY + 9, None).failure_cap(0, 0);
+    for turn in 0..3 {
+        world.round(-900, turn, RoundStatus::Ok, &|_, _, _| (Outcome::Ok, 40.0));
+    }
+    assert_eq!(cap(&world), 200.0, "later runs that are dated earlier");
+    world.history.rounds.iter_mut().take(8).for_each(|round| round.status = Some(RoundStatus::Void));
+    for run in world.history.runs.iter_mut().filter(|run| run.round <= 8) {
+        run.times = run.times.with(0, 40.0);
+    }
+    assert_eq!(cap(&world), 200.0, "the first day is void");
+}
+
+/// A replay waits 10 s, once 18 s, and pauses for 50 s.
+#[test]
+fn pauses_of_a_recording_do_not_hide_a_slow_round() {
+    let scenario = |_, _, turn| (Outcome::Ok, if turn == 5 { 18.0 } else { 10.0 });
+    let mut world = World::pair().simulate(0..1, &scenario);
+    let own = longhaul_model::TASKS.iter().position(|task| task.name() == "your-day").unwrap();
+    world.history.runs.retain(|run| run.workload == 0);
+    for run in &mut world.history.runs {
+        run.workload = own;
+        run.times = longhaul_model::MetricTimes::NONE.with(0, 50.0 + run.seconds).with(1, run.seconds);
+    }
+    let shown = recent_rounds(&world.history, 8);
+    assert_eq!(shown[0].rounds[5].1, RoundState::Slow);
+    assert_eq!(shown[0].rounds[4].1, RoundState::Ok);
+}
