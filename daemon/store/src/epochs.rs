@@ -14,6 +14,12 @@ use crate::events;
 use crate::path_value::path_value;
 use crate::rows::{TableRow, query_all};
 
+/// Option that is read from another file than the others on Linux. That file may lack it for a while, which is no change of the share.
+const DIRECTORY_LEASES: &str = "directory-leases";
+
+/// Option that only `smbutil` reports: in a mount table the version of SMB is called `vers`.
+const SMBUTIL_KEY: &str = "dialect";
+
 /// The properties that distinguish the epochs of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
@@ -55,15 +61,27 @@ impl Fingerprint {
             (known, other) => known.or_else(|| other.clone()),
         };
         if known.protocol == other.protocol {
-            if self.reported().next().is_none() {
-                known.negotiated.extend(other.reported().map(|(name, value)| (name.clone(), value.clone())));
+            if self.reported().next().is_none() || (self.is_from_smbutil() && other.is_from_smbutil()) {
+                for (name, value) in other.reported() {
+                    known.negotiated.entry(name.clone()).or_insert_with(|| value.clone());
+                }
             }
             if !known.has_other_share(other) {
                 let tags = other.negotiated.iter().filter(|(key, _)| SHARE_KEYS.contains(&key.as_str()));
                 known.negotiated.extend(tags.map(|(key, tag)| (key.clone(), tag.clone())));
+                if let Some(leases) = other.negotiated.get(DIRECTORY_LEASES) {
+                    known.negotiated.entry(DIRECTORY_LEASES.to_owned()).or_insert_with(|| leases.clone());
+                }
             }
         }
         known
+    }
+
+    /// Returns true if the options are those of `smbutil` on a Mac, which names every attribute that it knows, also one that is off
+    /// (SMBClient smbutil/statshares.c:516). One that it does not name is unknown: newer systems know more. In a mount table a
+    /// missing flag is off.
+    fn is_from_smbutil(&self) -> bool {
+        self.negotiated.contains_key(SMBUTIL_KEY)
     }
 
     /// Returns true if a tag of the share is known of both and differs.

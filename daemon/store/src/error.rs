@@ -25,7 +25,7 @@ pub enum Error {
         /// Path of the database.
         path: PathBuf,
     },
-    /// The database path is on a network or FUSE file system.
+    /// The database path is on a network or FUSE file system, or at an automount.
     #[error(
         "the database cannot be stored at {}: that path is on {file_system}, but SQLite is reliable only on a local disk",
         path.display()

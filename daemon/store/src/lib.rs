@@ -26,6 +26,7 @@ mod epochs;
 mod error;
 mod events;
 mod history;
+mod host;
 mod insert;
 mod location;
 mod migrations;
@@ -52,7 +53,7 @@ mod tests;
 pub use bulk::Bulk;
 pub use error::{Error, Result};
 pub use insert::CALL_RETENTION_DAYS;
-pub use location::create_database_folder;
+pub use location::{check_database_location, create_database_folder};
 pub use longhaul_model::stored::{
     FreeSpace, NewRound, PlannedRun, RoundCounts, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent,
     StoredOperation, StoredRound, StoredRun, StoredTarget, VerifiedRun,

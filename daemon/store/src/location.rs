@@ -7,8 +7,21 @@ use longhaul_model::Mount;
 
 use crate::error::{Error, Result};
 
-/// Creates the parent folder of the database and returns the absolute path of the database. Refuses network and
-/// FUSE file systems.
+/// Returns the absolute path of the database if it is on a local disk, as far as it exists. Refuses network and FUSE file systems, and
+/// automounts: the next access may mount a share there. Nothing is created.
+///
+/// # Errors
+///
+/// [`Error::NotLocal`] if the path is not on a local disk.
+pub fn check_database_location(path: &Path, mounts: &[Mount]) -> Result<PathBuf> {
+    let absolute = std::path::absolute(path).map_err(|error| permission_denied(path, &error))?;
+    require_local(&absolute, path, mounts)?;
+    require_local(&nearest_existing(&absolute), path, mounts)?;
+    Ok(absolute)
+}
+
+/// Creates the parent folder of the database and returns the absolute path of the database. Refuses what
+/// [`check_database_location`] refuses.
 ///
 /// SQLite's write-ahead log needs shared memory and reliable file locks, which network file systems do not
 /// provide reliably. The path is checked three times: first as written, before any access, because accessing a
@@ -19,9 +32,7 @@ use crate::error::{Error, Result};
 ///
 /// If the path is not on a local disk, or the folder cannot be created.
 pub fn create_database_folder(path: &Path, mounts: &[Mount]) -> Result<PathBuf> {
-    let absolute = std::path::absolute(path).map_err(|error| permission_denied(path, &error))?;
-    require_local(&absolute, path, mounts)?;
-    require_local(&nearest_existing(&absolute), path, mounts)?;
+    let absolute = check_database_location(path, mounts)?;
     let folder = absolute.parent().unwrap_or(Path::new("/"));
     private_files::create_folder(folder).map_err(|error| permission_denied(folder, &error))?;
     let resolved = folder.canonicalize().map_err(|error| permission_denied(folder, &error))?;
@@ -36,7 +47,7 @@ fn nearest_existing(path: &Path) -> PathBuf {
 
 fn require_local(resolved: &Path, path: &Path, mounts: &[Mount]) -> Result<()> {
     match Mount::for_path(mounts, resolved) {
-        Some(mount) if mount.protocol.family().is_remote() => {
+        Some(mount) if mount.protocol.may_block() => {
             Err(Error::NotLocal { path: path.to_owned(), file_system: mount.protocol.to_string() })
         }
         _ => Ok(()),

@@ -52,6 +52,10 @@ const MIGRATIONS: &[Migration] = &[
         name: "2026-11-28-unread-columns",
         sql: include_str!("../migrations/2026-11-28-unread-columns.sql"),
     },
+    Migration {
+        name: "2026-11-29-wrong-range-by-protocol",
+        sql: include_str!("../migrations/2026-11-29-wrong-range-by-protocol.sql"),
+    },
 ];
 
 /// Schema version that this program reads and writes.

@@ -4,6 +4,7 @@
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
 
+use longhaul_measure::platform::host_id;
 use longhaul_model::{History, Reread, Role, RoundStatus, Scale, Target, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
@@ -13,7 +14,7 @@ use crate::error::{Error, Fault, Result};
 use crate::migrations::{self, FileOrigin, SCHEMA_VERSION};
 use crate::rows::{TableRow, query_all};
 use crate::store::{BUSY_TIMEOUT, origin_error, read_machine_id, wal_path};
-use crate::{calls, events, history, operations, runs, wire};
+use crate::{calls, events, history, host, operations, runs, wire};
 use longhaul_model::stored::{
     NewRound, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent, StoredOperation, StoredRound,
     StoredRun, StoredTarget,
@@ -190,6 +191,24 @@ impl Reader {
     /// [`Error::Damaged`] if the file is damaged.
     pub fn machine_id(&self) -> Result<Option<String>> {
         self.in_snapshot("read the machine's id", read_machine_id)
+    }
+
+    /// Returns the machine id, like [`Reader::machine_id`]. `None` also if another computer used the database last: its sandboxes are
+    /// not those of this one.
+    pub fn own_machine_id(&self) -> Result<Option<String>> {
+        let host = host_id();
+        self.in_snapshot("read the machine's id", |cx| match host::is_of_another(cx, host.as_deref())? {
+            true => Ok(None),
+            false => read_machine_id(cx),
+        })
+    }
+
+    /// Returns the seed of the last round on this computer. `None`: there was none.
+    pub fn seed_of_last_round(&self) -> Result<Option<u64>> {
+        self.in_snapshot("read the seed of the last round", |cx| {
+            let seed: Option<i64> = cx.query_row(host::LAST_SEED_QUERY, [], |row| row.get(0)).optional()?;
+            Ok(seed.map(i64::cast_unsigned))
+        })
     }
 
     /// Returns the size of the database file plus its write-ahead log, in bytes.

@@ -1,7 +1,7 @@
 //! Stores the times of the requests of phases, and reads those of many runs in the few columns that attribution needs.
 
 use longhaul_model::{
-    CacheState, CallTotals, MetricSeconds, Phase, PhaseTimes, Protocol, RequestTimes, RequestTotals,
+    CacheState, CallTotals, MetricSeconds, Phase, PhaseTimes, Protocol, RequestTimes, RequestTotals, Scale,
     TcpCounters, YOUR_DAY,
 };
 use rusqlite::{Connection, Row, params_from_iter};
@@ -29,10 +29,12 @@ const COLUMNS: [&str; 14] = [
 ];
 
 impl Reader {
-    /// Returns the phases of the complete runs of the last `rounds` started rounds that have metrics, in the order of the runs.
-    pub fn phase_times(&self, rounds: u32) -> Result<Vec<PhaseTimes>> {
+    /// Returns the phases of the complete runs that have metrics, at a scale, in the order of the runs: those of the last `rounds`
+    /// rounds with a run at this scale that are not void. `None` selects the scale of most runs of the last rounds.
+    pub fn phase_times(&self, rounds: u32, scale: Option<Scale>) -> Result<Vec<PhaseTimes>> {
+        let values = (rounds, scale.map(|scale| scale.name()));
         self.in_snapshot("read the times of requests", |cx| {
-            query_all(cx, &phase_times_query(), [rounds], phase_times)
+            query_all(cx, &phase_times_query(), values, phase_times)
         })
     }
 }
@@ -95,7 +97,7 @@ fn from_row(row: TableRow<'_>) -> Result<RequestTimes, Fault> {
 }
 
 /// The reverse of [`values`].
-fn from_values(values: [Option<u64>; COLUMNS.len()]) -> RequestTimes {
+pub(crate) fn from_values(values: [Option<u64>; COLUMNS.len()]) -> RequestTimes {
     let [answered, queue_us, answer_us, execute_us, values @ ..] = values;
     let [segments_sent, min_rtt_us, timeout_us, delivery_rate, values @ ..] = values;
     let [retransmits, processor_us, processor_wait_us, kernel_us, sent_bytes, received_bytes] = values;
@@ -111,18 +113,20 @@ fn from_values(values: [Option<u64>; COLUMNS.len()]) -> RequestTimes {
     }
 }
 
-/// Returns the query for phases with metrics, at the scale of most runs; of the replays, those of the newest recording. Calls are
-/// added up in SQL, so that no histogram is read.
+/// Returns the query for phases with metrics, at one scale; of the replays, those of the newest recording. Calls are added up in
+/// SQL, so that no histogram is read.
 fn phase_times_query() -> String {
     format!(
-        "WITH newest AS (
+        "WITH counted AS (
+            SELECT number FROM round WHERE status IS NOT 'skipped' AND status IS NOT 'void'
+                AND (?2 IS NULL OR EXISTS (SELECT 1 FROM run WHERE run.round = round.number AND run.scale = ?2))
+            ORDER BY number DESC LIMIT ?1),
+        newest AS (
             SELECT number, scale, CASE workload WHEN '{your_day}' THEN json_extract(facts, '$.recording') END AS recording
-            FROM run WHERE round >= (SELECT min(number) FROM
-                    (SELECT number FROM round WHERE status IS NOT 'skipped' ORDER BY number DESC LIMIT ?1))
-                AND outcome = 'ok' AND metrics IS NOT NULL
+            FROM run WHERE round IN (SELECT number FROM counted) AND outcome = 'ok' AND metrics IS NOT NULL
                 AND epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)),
-        scaled AS (SELECT * FROM newest
-            WHERE scale = (SELECT scale FROM newest GROUP BY scale ORDER BY count(*) DESC, max(number) DESC LIMIT 1))
+        scaled AS (SELECT * FROM newest WHERE scale = coalesce(?2,
+            (SELECT scale FROM newest GROUP BY scale ORDER BY count(*) DESC, max(number) DESC LIMIT 1)))
         SELECT run.number AS run, run.round, target.name AS target, run.protocol, run.workload, run.metrics,
             json_extract(run.conditions, '$.round_trip_us') AS round_trip_us,
             json_extract(run.conditions, '$.send_rate') AS send_rate,

@@ -30,7 +30,7 @@ pub struct Samples {
     pub usage: Vec<UsageStep>,
     /// New stalls, and stored stalls for which more is known now.
     pub stalls: Vec<Stall>,
-    /// Current wall clock time. Rows older than their retention period at this time are deleted.
+    /// Current wall clock time. Rows older than their retention period at this time are deleted, unless fewer days have samples.
     pub now: Timestamp,
 }
 
@@ -73,7 +73,8 @@ pub(crate) fn add(cx: &Connection, samples: &Samples) -> Result<(), Fault> {
 /// Deletes samples that are older than the retention period of their time step.
 fn delete_expired(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
     for step in Resolution::ALL {
-        let oldest = (now - step.days_kept() * DAY).as_us();
+        let Some(oldest) = oldest_kept(cx, now, step.days_kept())? else { continue };
+        let oldest = oldest.as_us();
         cx.prepare_cached("DELETE FROM machine WHERE step = ?1 AND at_us < ?2")?
             .execute((step.name(), oldest))?;
         // The primary keys of these tables start with the target. Listing all targets lets SQLite seek in the key; a
@@ -86,6 +87,18 @@ fn delete_expired(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
         }
     }
     usage::delete_expired(cx, now)
+}
+
+/// Returns the time before which rows expire that are kept for a number of days; `None` while fewer days have samples. It is also
+/// before that many days with samples: a clock that is years ahead for a minute must not delete what was measured.
+pub(crate) fn oldest_kept(cx: &Connection, now: Timestamp, days: u32) -> Result<Option<Timestamp>, Fault> {
+    let query = format!(
+        "SELECT DISTINCT at_us / {day} * {day} FROM machine WHERE step = ?1 ORDER BY 1 DESC LIMIT 1 OFFSET ?2",
+        day = DAY.as_micros()
+    );
+    let values = (Resolution::HalfDay.name(), days);
+    let first_day = existing_row(cx, &query, values, |row| Ok(Timestamp::from_us(row.get(0)?)))?;
+    Ok(first_day.map(|first_day| first_day.min(now - days * DAY)))
 }
 
 /// Releases up to [`MAX_PAGES_RELEASED`] free pages to the file system.

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::platform::wall_clock;
+use longhaul_measure::platform::{host_id, wall_clock};
 use longhaul_measure::private_files;
 use longhaul_model::Mount;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
 use crate::error::{Error, Fault, Result};
-use crate::location;
 use crate::migrations::{self, FileOrigin, SCHEMA_VERSION};
+use crate::{host, location};
 
 /// Maximum time that a statement waits for a lock of another process.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub struct Store {
 
 impl Store {
     /// Opens the database at `path`. Creates the file and its folders if they do not exist, and applies missing
-    /// migrations.
+    /// migrations. If another computer used the file before, this one gets a machine id and epochs of its own.
     ///
     /// `mounts` is the mount table, which is used to refuse paths that are not on a local disk.
     ///
@@ -43,6 +43,16 @@ impl Store {
 
     /// Opens the database like [`Store::open`], but with a different busy timeout.
     pub(crate) fn open_with_busy_timeout(
+        path: &Path,
+        mounts: &[Mount],
+        busy_timeout: Duration,
+    ) -> Result<Self> {
+        Self::open_on(host_id().as_deref(), path, mounts, busy_timeout)
+    }
+
+    /// Opens the database as the computer with the id `host`; `None`: the id is unknown.
+    pub(crate) fn open_on(
+        host: Option<&str>,
         path: &Path,
         mounts: &[Mount],
         busy_timeout: Duration,
@@ -61,7 +71,8 @@ impl Store {
         configure(&connection, busy_timeout).map_err(in_opening)?;
         migrations::apply(&mut connection).map_err(in_opening)?;
         let machine_id = read_or_create_machine_id(&mut connection).map_err(in_opening)?;
-        Ok(Self { connection, path, machine_id })
+        let own_id = host::claim(&mut connection, host).map_err(in_opening)?;
+        Ok(Self { connection, path, machine_id: own_id.unwrap_or(machine_id) })
     }
 
     /// Replaces the machine id. A new database for a known machine takes over the old id, so that existing
@@ -74,8 +85,8 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the machine id: 16 hexadecimal digits drawn at random when the database was created. It
-    /// identifies this machine in the names of sandboxes.
+    /// Returns the machine id: 16 hexadecimal digits, drawn at random when the database was created; another computer that uses it
+    /// gets other ones. It identifies this machine in the names of sandboxes.
     pub fn machine_id(&self) -> &str {
         &self.machine_id
     }

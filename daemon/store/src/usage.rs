@@ -11,6 +11,7 @@ use rusqlite::{Connection, Row, params_from_iter, types::Value};
 use crate::error::{Fault, Result};
 use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
+use crate::samples::oldest_kept;
 
 /// Step of time in which usage is stored.
 const STEP: Resolution = Resolution::Hour;
@@ -111,8 +112,9 @@ pub(crate) fn merge(cx: &Connection, target: i64, usage: &UsageStep) -> Result<(
 
 /// Deletes usage that is older than the retention period of its step.
 pub(crate) fn delete_expired(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
+    let Some(oldest) = oldest_kept(cx, now, STEP.days_kept())? else { return Ok(()) };
     let delete = "DELETE FROM usage WHERE at_us < ?1 AND target IN (SELECT number FROM target)";
-    cx.prepare_cached(delete)?.execute([(now - STEP.days_kept() * DAY).as_us()])?;
+    cx.prepare_cached(delete)?.execute([oldest.as_us()])?;
     Ok(())
 }
 

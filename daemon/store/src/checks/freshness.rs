@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row, named_params};
 use crate::error::{Fault, Result};
 use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
+use crate::samples::oldest_kept;
 use crate::writer::Writer;
 
 /// Number of days after which samples are deleted.
@@ -33,7 +34,7 @@ impl Reader {
         self.in_snapshot("read freshness samples", |cx| query_all(cx, query, [since.as_us()], sample))
     }
 
-    /// Returns the counts of changes at or after `since` by epoch, kind and UTC day, as in a history.
+    /// Returns the counts of changes at or after `since` by epoch, kind and local day, as in a history.
     pub fn freshness_days(&self, since: Timestamp) -> Result<Vec<FreshnessDay>> {
         self.in_snapshot("count freshness samples", |cx| freshness_by_day(cx, since))
     }
@@ -64,15 +65,21 @@ fn insert(cx: &Connection, sample: &FreshnessSample) -> std::result::Result<(), 
     Ok(())
 }
 
-/// Returns the counts of changes by epoch, kind and UTC day, without changes through a target that shares the client and
-/// without those that have no result.
+/// Returns the counts of changes by epoch, kind and local day, without changes through a target that shares the client and without
+/// those that have no result. The day is that of the round; a change outside of rounds has the UTC offset of the newest round
+/// before it, or none.
 pub(crate) fn freshness_by_day(
     cx: &Connection,
     since: Timestamp,
 ) -> std::result::Result<Vec<FreshnessDay>, Fault> {
-    let query = "SELECT target, epoch, kind, at_us / ?1 AS day, count(*) AS changes, sum(limit_us IS NOT NULL) AS not_seen,
-            coalesce(sum(latest_us > ?2), 0) AS slow, min(limit_us) AS limit_us
-        FROM freshness WHERE at_us >= ?3 AND epoch IS NOT NULL AND NOT shares_client AND reason IS NULL
+    let query = "SELECT target, epoch, kind,
+            coalesce(round.started_us + round.utc_offset_seconds * 1000000, at_us + coalesce(
+                (SELECT earlier.utc_offset_seconds * 1000000 FROM round AS earlier WHERE earlier.started_us <= freshness.at_us
+                    ORDER BY earlier.number DESC LIMIT 1), 0)) / ?1 AS day,
+            count(*) AS changes, sum(limit_us IS NOT NULL) AS not_seen, coalesce(sum(latest_us > ?2), 0) AS slow,
+            min(limit_us) AS limit_us
+        FROM freshness LEFT JOIN round ON round.number = freshness.round
+        WHERE at_us >= ?3 AND epoch IS NOT NULL AND NOT shares_client AND freshness.reason IS NULL
         GROUP BY epoch, kind, target, day ORDER BY day, epoch, kind";
     query_all(cx, query, [microseconds(DAY), microseconds(SLOW_CHANGE), since.as_us()], |row| {
         let row = TableRow::new(row, "freshness", 0);
@@ -94,8 +101,9 @@ fn microseconds(length: Duration) -> i64 {
 }
 
 fn delete_expired(cx: &Connection, now: Timestamp) -> std::result::Result<(), Fault> {
+    let Some(oldest) = oldest_kept(cx, now, RETENTION_DAYS)? else { return Ok(()) };
     let delete = "DELETE FROM freshness WHERE at_us < ?1";
-    cx.prepare_cached(delete)?.execute([(now - RETENTION_DAYS * DAY).as_us()])?;
+    cx.prepare_cached(delete)?.execute([oldest.as_us()])?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use rusqlite::{Connection, Row, named_params};
 use serde_json::json;
 
 use crate::error::{Fault, Result};
+use crate::insert::InsertedRun;
 use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
 use crate::wire::{EnumName, parse_enum_name};
@@ -20,7 +21,8 @@ impl Writer {
     ///
     /// The stored path and role of the target are updated. A new epoch starts if the path, protocol or
     /// negotiated options differ from the target's latest epoch; values that the run does not know do not count
-    /// as different. A mismatch with the same place and content as a stored one is counted there; each new one is also an event.
+    /// as different. A mismatch with the same place and content as one that is stored for the run's protocol is counted there. A
+    /// new mismatch is also an event, and so is one that is found in a new epoch.
     ///
     /// # Errors
     ///
@@ -31,7 +33,7 @@ impl Writer {
         self.run_on_thread(move |store| {
             let inserted = store.in_transaction("store a run", |cx| {
                 let inserted = insert::insert_run(cx, &target, &run)?;
-                let found = found.iter().map(|mismatch| add_mismatch(cx, &run, inserted.number, mismatch));
+                let found = found.iter().map(|mismatch| add_mismatch(cx, &run, &inserted, mismatch));
                 found.collect::<Result<(), Fault>>()?;
                 Ok(inserted)
             })?;
@@ -40,17 +42,27 @@ impl Writer {
     }
 }
 
-/// Stores a mismatch and its event; only counts it if it is stored already.
-fn add_mismatch(cx: &Connection, run: &Run, number: i64, mismatch: &Mismatch) -> Result<(), Fault> {
-    if count_again(cx, run, mismatch)? {
+/// Stores a mismatch, or counts it if it is stored for the protocol of the run already. Stores an event for the first find in an
+/// epoch: the target's newest epoch decides about a recommendation.
+fn add_mismatch(
+    cx: &Connection,
+    run: &Run,
+    inserted: &InsertedRun,
+    mismatch: &Mismatch,
+) -> Result<(), Fault> {
+    let known = known_mismatch(cx, inserted.number, mismatch)?;
+    match &known {
+        Some(known) => count_again(cx, known.number, inserted.epoch, mismatch)?,
+        None => insert_mismatch(cx, inserted.number, mismatch)?,
+    }
+    if known.is_some_and(|known| known.epoch == inserted.epoch) {
         return Ok(());
     }
-    insert_mismatch(cx, number, mismatch)?;
     let event = Event {
         target: Some(run.target.clone()),
         kind: Mismatch::EVENT.to_owned(),
         detail: json!({
-            "run": number, "file": mismatch.file, "offset": mismatch.offset, "length": mismatch.length,
+            "run": inserted.number, "file": mismatch.file, "offset": mismatch.offset, "length": mismatch.length,
             "pattern": mismatch.pattern, "reread": mismatch.reread, "elsewhere": mismatch.elsewhere,
             "protocol": run.protocol.as_ref().map(ToString::to_string),
         }),
@@ -59,25 +71,46 @@ fn add_mismatch(cx: &Connection, run: &Run, number: i64, mismatch: &Mismatch) ->
     events::insert_event(cx, &event).map(drop)
 }
 
-/// Counts a mismatch that is stored already. Returns whether it is.
-fn count_again(cx: &Connection, run: &Run, mismatch: &Mismatch) -> Result<bool, Fault> {
-    let update =
-        "UPDATE mismatch SET times_found = times_found + 1, last_found_us = max(last_found_us, :found_us),
-            elsewhere = coalesce(:elsewhere, elsewhere)
-        WHERE target = (SELECT number FROM target WHERE name = :target) AND file = :file AND offset = :offset
-            AND length = :length AND fingerprint = :fingerprint";
-    let counted = cx.prepare_cached(update)?.execute(named_params! {
-        ":found_us": mismatch.found_us.as_us(), ":target": run.target.as_str(), ":file": mismatch.file,
-        ":offset": mismatch.offset.cast_signed(), ":length": mismatch.length.cast_signed(),
-        ":fingerprint": mismatch.fingerprint.cast_signed(), ":elsewhere": elsewhere(mismatch),
-    })?;
-    Ok(counted > 0)
+/// A mismatch that is stored already.
+struct KnownMismatch {
+    number: i64,
+    /// Epoch in which it was found last.
+    epoch: i64,
 }
 
-const INSERT_MISMATCH: &str = "INSERT INTO mismatch (target, run, file, offset, length, pattern, found_us, last_found_us,
-        times_found, written_us, last_good_us, phase, cache, reread, elsewhere, fingerprint, expected, found)
-    VALUES ((SELECT target FROM run WHERE number = :run), :run, :file, :offset, :length, :pattern, :found_us, :found_us,
-        1, :written_us, :last_good_us, :phase, :cache, :reread, :elsewhere, :fingerprint, :expected, :found)";
+/// Returns the stored mismatch with the same place and content, on the target and over the protocol of a run.
+fn known_mismatch(cx: &Connection, run: i64, mismatch: &Mismatch) -> Result<Option<KnownMismatch>, Fault> {
+    let query = "SELECT mismatch.number, mismatch.epoch FROM run JOIN mismatch ON mismatch.target = run.target
+            AND coalesce(mismatch.protocol, '') = coalesce(run.protocol, '')
+        WHERE run.number = :run AND mismatch.file = :file AND mismatch.offset = :offset AND mismatch.length = :length
+            AND mismatch.fingerprint = :fingerprint";
+    let values = named_params! {
+        ":run": run, ":file": mismatch.file, ":offset": mismatch.offset.cast_signed(),
+        ":length": mismatch.length.cast_signed(), ":fingerprint": mismatch.fingerprint.cast_signed(),
+    };
+    let known =
+        query_all(cx, query, values, |row| Ok(KnownMismatch { number: row.get(0)?, epoch: row.get(1)? }));
+    Ok(known?.pop())
+}
+
+/// Counts a mismatch that is stored already and was found again in an epoch.
+fn count_again(cx: &Connection, number: i64, epoch: i64, mismatch: &Mismatch) -> Result<(), Fault> {
+    let update =
+        "UPDATE mismatch SET times_found = times_found + 1, last_found_us = max(last_found_us, :found_us),
+            epoch = :epoch, elsewhere = coalesce(:elsewhere, elsewhere)
+        WHERE number = :number";
+    cx.prepare_cached(update)?.execute(named_params! {
+        ":found_us": mismatch.found_us.as_us(), ":epoch": epoch, ":elsewhere": elsewhere(mismatch),
+        ":number": number,
+    })?;
+    Ok(())
+}
+
+const INSERT_MISMATCH: &str = "INSERT INTO mismatch (target, protocol, run, epoch, file, offset, length, pattern, found_us,
+        last_found_us, times_found, written_us, last_good_us, phase, cache, reread, elsewhere, fingerprint, expected, found)
+    SELECT target, protocol, number, epoch, :file, :offset, :length, :pattern, :found_us, :found_us, 1, :written_us,
+        :last_good_us, :phase, :cache, :reread, :elsewhere, :fingerprint, :expected, :found
+    FROM run WHERE number = :run";
 
 fn insert_mismatch(cx: &Connection, run: i64, mismatch: &Mismatch) -> Result<(), Fault> {
     cx.prepare_cached(INSERT_MISMATCH)?.execute(named_params! {
@@ -110,10 +143,11 @@ impl Reader {
         })
     }
 
-    /// Returns the mismatches that were found at `since` or later, oldest first. `None`: all of them.
+    /// Returns the mismatches that were found at `since` or later, oldest first; one that was found over several protocols, once for
+    /// each. `None`: all of them.
     pub fn mismatches(&self, since: Option<Timestamp>) -> Result<Vec<StoredMismatch>> {
-        let query = "SELECT mismatch.*, target.name AS target_name, run.protocol AS protocol FROM mismatch
-            JOIN target ON target.number = mismatch.target JOIN run ON run.number = mismatch.run
+        let query = "SELECT mismatch.*, target.name AS target_name FROM mismatch
+            JOIN target ON target.number = mismatch.target
             WHERE mismatch.last_found_us >= ?1 ORDER BY mismatch.number";
         let since = since.unwrap_or(Timestamp::MIN).as_us();
         self.in_snapshot("read the mismatches", |cx| query_all(cx, query, [since], stored_mismatch))

@@ -61,7 +61,7 @@ const VERIFIED_RUNS_QUERY: &str =
 
 impl Reader {
     /// Returns what each of the runs with these numbers compared with what was written, and how many wrong ranges it was the
-    /// first to find. Runs that compared nothing are left out.
+    /// first to find over its protocol. Runs that compared nothing are left out.
     pub fn verified_runs(&self, runs: RangeInclusive<i64>) -> Result<Vec<VerifiedRun>> {
         self.in_snapshot("read what runs verified", |cx| {
             query_all(cx, VERIFIED_RUNS_QUERY, [runs.start(), runs.end()], |row| {

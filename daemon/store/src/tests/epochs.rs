@@ -118,6 +118,51 @@ fn another_share_at_the_same_path_opens_an_epoch() {
 }
 
 #[test]
+fn directory_leases_that_come_and_go_open_no_epoch() {
+    let test = EpochTest::new();
+    let leases = |value: &'static str| {
+        move |run: &mut Run| {
+            _ = run.conditions.negotiated.insert("directory-leases".to_owned(), value.to_owned())
+        }
+    };
+    let epochs = [
+        test.epoch(&target(), |_| ()),
+        test.epoch(&target(), leases("granted")),
+        test.epoch(&target(), |_| ()),
+        test.epoch(&target(), leases("granted")),
+        test.epoch(&target(), leases("none")),
+    ];
+    assert_eq!(epochs, [1, 1, 1, 1, 2], "only another value is a change");
+}
+
+/// Returns a change of a run's negotiated options to these.
+fn options(pairs: &'static [(&'static str, &'static str)]) -> impl Fn(&mut Run) + Copy {
+    move |run: &mut Run| {
+        let owned = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        run.conditions.negotiated = owned.collect();
+    }
+}
+
+#[test]
+fn attribute_that_a_newer_smbutil_reports_opens_no_epoch() {
+    let test = EpochTest::new();
+    let old = options(&[("dialect", "3.1.1"), ("signing", "yes")]);
+    let new = options(&[("dialect", "3.1.1"), ("signing", "yes"), ("signing_algorithm", "AES-128-GMAC")]);
+    let other = options(&[("dialect", "3.1.1"), ("signing", "yes"), ("signing_algorithm", "AES-128-CMAC")]);
+    let epochs = [old, new, old].map(|change| test.epoch(&target(), change));
+    assert_eq!(epochs, [1, 1, 1], "an attribute that is missing is unknown");
+    assert_eq!(test.epoch(&target(), other), 2);
+}
+
+#[test]
+fn flag_that_leaves_the_mount_table_opens_an_epoch() {
+    let test = EpochTest::new();
+    let on = options(&[("vers", "3.1.1"), ("multichannel", "yes")]);
+    assert_eq!(test.epoch(&target(), on), 1);
+    assert_eq!(test.epoch(&target(), options(&[("vers", "3.1.1")])), 2);
+}
+
+#[test]
 fn late_dialect_completes_its_epoch() {
     let test = EpochTest::new();
     let version_unknown = |run: &mut Run| {

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use longhaul_model::time::DAY;
+use longhaul_analysis::summary::Week;
+use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{ChangeKind, FreshnessDay, FreshnessOutcome, FreshnessSample, Timestamp};
 
-use super::{TestDb, at, samples, target};
+use super::sampling::machine;
+use super::{TestDb, at, new_round, samples, target};
+use crate::{NewRound, Samples};
 
 fn sample(kind: ChangeKind, outcome: FreshnessOutcome) -> FreshnessSample {
     FreshnessSample {
@@ -53,6 +56,8 @@ fn expired_freshness_samples_are_deleted() {
     let db = TestDb::new();
     let writer = db.writer();
     let old = sample(ChangeKind::Rename, FreshnessOutcome::NotSeen { limit: Duration::ZERO });
+    let machine = (0..=401).map(|day| machine(old.at + day * DAY)).collect();
+    writer.add_samples(Samples { machine, now: old.at, ..Samples::default() }).unwrap();
     writer.add_freshness(vec![old.clone()]).unwrap();
     writer.add_freshness(vec![FreshnessSample { at: old.at + 401 * DAY, ..old }]).unwrap();
     assert_eq!(db.reader().freshness(Timestamp::MIN).unwrap().len(), 1);
@@ -86,4 +91,23 @@ fn history_counts_only_changes_of_other_clients_with_a_result() {
         limit: Some(seconds(55)),
     };
     assert_eq!(db.reader().history().unwrap().freshness, [counted]);
+}
+
+#[test]
+fn changes_count_on_the_local_day_of_their_round() {
+    let (db, monday) = (TestDb::new(), Timestamp::UNIX_EPOCH + 20_780 * DAY);
+    let writer = db.writer();
+    // Sunday, 22 November 2026, 16:00, where Monday has begun in UTC.
+    let round = NewRound { started: monday, utc_offset_seconds: -8 * 3600, ..new_round() };
+    let round = writer.begin_round(round).unwrap();
+    writer.add_run(&target(), &samples::run(round, 0), &[]).unwrap();
+    let outcome = FreshnessOutcome::Seen { earliest: Duration::ZERO, latest: Duration::ZERO };
+    let change = |round, at| FreshnessSample { round, at, ..sample(ChangeKind::NewFile, outcome.clone()) };
+    let in_round = change(Some(round), monday + HOUR / 2);
+    let by_hand = [change(None, monday + HOUR), change(None, monday - 20 * HOUR)];
+    writer.add_freshness([vec![in_round], by_hand.to_vec()].concat()).unwrap();
+    let history = db.reader().history().unwrap();
+    let days: Vec<_> = history.freshness.iter().map(|counts| (counts.day, counts.changes)).collect();
+    assert_eq!(days, [(20_779, 3)], "without an earlier round it is the day in UTC");
+    assert_eq!((Week::of_day(20_779).to_string().as_str(), history.rounds[0].day()), ("2026-W47", 20_779));
 }

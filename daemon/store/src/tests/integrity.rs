@@ -1,6 +1,9 @@
 //! Tests of the verified data and the mismatches.
 
-use longhaul_model::{DamagePattern, DataAge, Mismatch, MismatchReread, OtherReread};
+use longhaul_analysis::checks::integrity_lines;
+use longhaul_model::{
+    Conditions, DamagePattern, DataAge, Mismatch, MismatchReread, OtherReread, Protocol, Run,
+};
 
 use super::{TestDb, at, samples, target};
 
@@ -17,6 +20,12 @@ fn mismatch(offset: u64, fingerprint: u64) -> Mismatch {
     }
 }
 
+/// Returns the number of events that name a wrong range.
+fn events(db: &TestDb) -> usize {
+    let events = db.reader().events(None).unwrap();
+    events.iter().filter(|stored| stored.event.kind == Mismatch::EVENT).count()
+}
+
 #[test]
 fn the_same_mismatch_is_stored_once_and_counted() {
     let (db, writer, round) = TestDb::with_round();
@@ -29,10 +38,40 @@ fn the_same_mismatch_is_stored_once_and_counted() {
     let times: Vec<u64> = stored.iter().map(|mismatch| mismatch.times_found).collect();
     assert_eq!(times, [2, 1], "other content at the same place is another mismatch");
     assert_eq!(stored[0].pattern, mismatch(0, 1).pattern);
-    let events = db.reader().events(None).unwrap();
-    let events = events.iter().filter(|stored| stored.event.kind == Mismatch::EVENT).count();
-    assert_eq!(events, 2, "each is one event");
+    assert_eq!(events(&db), 2, "each is one event");
     assert_eq!(db.reader().mismatches(Some(at(5_000_001))).unwrap(), []);
+}
+
+#[test]
+fn mismatch_found_over_another_protocol_counts_there_too() {
+    let (db, writer, round) = TestDb::with_round();
+    for (slot, version) in (0..).zip(["3.0.2", "3.1.1", "3.1.1"]) {
+        let protocol = Some(Protocol::Smb(Some(version.to_owned())));
+        let run = Run { protocol, ..samples::run(round, slot) };
+        writer.add_run(&target(), &run, &[mismatch(0, 1)]).unwrap();
+    }
+    let reader = db.reader();
+    let found = reader.mismatches(None).unwrap();
+    let lines = integrity_lines(&reader.verified_totals().unwrap(), &found);
+    let counts: Vec<_> = lines.iter().map(|line| (line.protocol.as_deref(), line.mismatches)).collect();
+    assert_eq!(counts, [(Some("SMB 3.0.2"), 1), (Some("SMB 3.1.1"), 1)]);
+    assert_eq!((found[0].times_found, found[1].times_found, events(&db)), (1, 2, 2));
+    let first_finds = reader.verified_runs(1..=3).unwrap();
+    assert_eq!(first_finds.iter().map(|run| run.mismatches).collect::<Vec<_>>(), [1, 1, 0]);
+}
+
+#[test]
+fn mismatch_found_with_other_options_is_another_event() {
+    let (db, writer, round) = TestDb::with_round();
+    for (slot, signing) in (0..).zip(["on", "off", "off"]) {
+        let negotiated = [("signing".to_owned(), signing.to_owned())].into();
+        let conditions = Conditions { negotiated, ..Conditions::default() };
+        let run = Run { conditions, ..samples::run(round, slot) };
+        writer.add_run(&target(), &run, &[mismatch(0, 1)]).unwrap();
+    }
+    let found = db.reader().mismatches(None).unwrap();
+    assert_eq!((found.len(), found[0].times_found), (1, 3), "the protocol stayed the same");
+    assert_eq!((db.reader().epochs().unwrap().len(), events(&db)), (2, 2));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod damage;
 mod epochs;
 mod freshness;
 mod history;
+mod host;
 mod integrity;
 mod kill;
 mod nas;

@@ -18,51 +18,22 @@ fn finished_round(writer: &Writer, started: Timestamp) -> i64 {
 }
 
 #[test]
-fn round_is_pending_from_its_end_until_delivery() {
+fn outbox_keeps_its_last_delivery_and_rejection() {
     let db = TestDb::new();
     let writer = db.writer();
-    writer.add_skipped(vec![(new_round(), "byte-budget".into())]).unwrap();
-    let rounds = [
-        finished_round(&writer, at(100)),
-        finished_round(&writer, at(200)),
-        finished_round(&writer, at(300)),
-    ];
-    writer.begin_round(new_round()).unwrap();
+    let rounds = [100, 200, 300].map(|started| finished_round(&writer, at(started)));
     let reader = db.reader();
-    assert_eq!(
-        reader.pending_items(Signal::Traces, 9).unwrap(),
-        rounds,
-        "skipped and open rounds are not exported"
-    );
     assert_eq!(reader.pending_items(Signal::Traces, 2).unwrap(), rounds[..2]);
-    writer.record_delivery(Signal::Traces, vec![rounds[0]], DeliveryStatus::Sent, at(1000)).unwrap();
-    writer
-        .record_delivery(Signal::Traces, vec![rounds[1]], DeliveryStatus::Rejected("why".into()), at(1001))
-        .unwrap();
-    writer.record_delivery(Signal::Traces, vec![rounds[1]], DeliveryStatus::Sent, at(1002)).unwrap();
-    assert_eq!(reader.pending_items(Signal::Traces, 9).unwrap(), rounds[2..]);
-    assert_eq!(reader.pending_items(Signal::Metrics, 9).unwrap(), rounds, "each signal has its own outbox");
+    let deliver = |round, status, time| {
+        writer.record_delivery(Signal::Traces, vec![round], status, at(time)).unwrap();
+    };
+    deliver(rounds[0], DeliveryStatus::Sent, 1000);
+    deliver(rounds[1], DeliveryStatus::Rejected("why".into()), 1001);
+    deliver(rounds[1], DeliveryStatus::Sent, 1002);
     let outbox = reader.outbox_status(Signal::Traces).unwrap();
-    assert_eq!((outbox.pending, outbox.sent, outbox.rejected, outbox.expired), (1, 1, 1, 0));
     assert_eq!(outbox.last_sent, Some(at(1000)));
     let rejection = outbox.last_rejection.unwrap();
     assert_eq!((rejection.item, rejection.at, rejection.reason.as_str()), (rounds[1], at(1001), "why"));
-}
-
-#[test]
-fn old_items_expire_and_are_counted() {
-    let db = TestDb::new();
-    let writer = db.writer();
-    let rounds = [
-        finished_round(&writer, at(100)),
-        finished_round(&writer, at(200)),
-        finished_round(&writer, at(300)),
-    ];
-    writer.record_delivery(Signal::Metrics, vec![rounds[0]], DeliveryStatus::Sent, at(1)).unwrap();
-    assert_eq!(writer.expire(Signal::Metrics, at(300), at(400)).unwrap(), 1);
-    assert_eq!(writer.expire(Signal::Metrics, at(300), at(401)).unwrap(), 0);
-    let outbox = db.reader().outbox_status(Signal::Metrics).unwrap();
-    assert_eq!((outbox.pending, outbox.sent, outbox.expired), (1, 1, 1));
 }
 
 #[test]

@@ -2,15 +2,16 @@
 
 use longhaul_model::{
     CacheState, Conditions, Figure, Histogram, Operation, OperationStats, Outcome, PhaseTimes, RequestTimes,
-    Run, Scale, Unit,
+    RoundStatus, Run, Scale, Unit,
 };
 
 use super::history::run_with_metrics;
-use super::samples::request_times;
-use super::{TestDb, new_round, target};
+use super::{TestDb, at, new_round, target};
+use crate::RoundEnd;
+use crate::request_times::from_values;
 
 fn times() -> RequestTimes {
-    request_times(std::array::from_fn(|index| (index % 3 > 0).then_some(index as u64)))
+    from_values(std::array::from_fn(|index| (index % 3 > 0).then_some(index as u64)))
 }
 
 fn stats(operation: Operation, nanoseconds: u64, count: u64) -> OperationStats {
@@ -33,7 +34,14 @@ fn timed_run(round: i64, slot: u32) -> Run {
 }
 
 fn phases(db: &TestDb, rounds: u32) -> Vec<PhaseTimes> {
-    db.reader().phase_times(rounds).unwrap()
+    db.reader().phase_times(rounds, None).unwrap()
+}
+
+/// Returns the numbers of the rounds of which there are phases.
+fn rounds_of(phases: &[PhaseTimes]) -> Vec<i64> {
+    let mut rounds: Vec<i64> = phases.iter().map(|phase| phase.round).collect();
+    rounds.dedup();
+    rounds
 }
 
 #[test]
@@ -77,6 +85,32 @@ fn skipped_rounds_do_not_count_as_rounds() {
     writer.add_run(&target(), &timed_run(round, 0), &[]).unwrap();
     writer.add_skipped(vec![(new_round(), "not-running".to_owned()); 3]).unwrap();
     assert_eq!(phases(&db, 1).len(), 4);
+}
+
+#[test]
+fn rounds_of_a_scale_are_found_among_many_of_another() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    for scale in [[Scale::Standard; 9].as_slice(), &[Scale::Quick; 15]].concat() {
+        let round = writer.begin_round(new_round()).unwrap();
+        writer.add_run(&target(), &Run { scale, ..timed_run(round, 0) }, &[]).unwrap();
+    }
+    let of_scale = |rounds, scale| rounds_of(&db.reader().phase_times(rounds, scale).unwrap());
+    assert_eq!(of_scale(24, Some(Scale::Standard)), (1..=9).collect::<Vec<_>>());
+    assert_eq!(of_scale(2, Some(Scale::Standard)), [8, 9], "the newest of the scale");
+    assert_eq!(of_scale(24, None), (10..=24).collect::<Vec<_>>(), "the scale of most runs");
+}
+
+#[test]
+fn void_rounds_are_left_out_and_do_not_count() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    for status in [RoundStatus::Ok, RoundStatus::Void, RoundStatus::CutShort] {
+        let round = writer.begin_round(new_round()).unwrap();
+        writer.add_run(&target(), &timed_run(round, 0), &[]).unwrap();
+        writer.end_round(round, RoundEnd { status, reason: None, ended: at(2_000) }).unwrap();
+    }
+    assert_eq!(rounds_of(&phases(&db, 2)), [1, 3]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use longhaul_model::{
     CacheState, Call, ColdMethod, Conditions, CounterScope, CounterSource, DataAge, Failure, Figure,
-    Histogram, KeepReason, Operation, OperationStats, Outcome, Phase, Power, Protocol, RequestTimes,
-    RequestTotals, Run, Scale, TargetName, TcpCounters, Unit, VerifiedData, WireTraffic,
+    Histogram, KeepReason, Operation, OperationStats, Outcome, Phase, Power, Protocol, Run, Scale,
+    TargetName, Unit, VerifiedData, WireTraffic,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::at;
+use crate::request_times;
 
 /// Returns a run of realistic size whose values depend on its round and slot.
 pub(super) fn run(round: i64, slot: u32) -> Run {
@@ -32,7 +33,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
             source: CounterSource::Mountstats,
             scope: CounterScope::Mount,
         }),
-        request_times: (cache == CacheState::Warm).then(|| request_times([Some(9); 14])),
+        request_times: (cache == CacheState::Warm).then(|| request_times::from_values([Some(9); 14])),
         verified: vec![VerifiedData { age: DataAge::Weeks, bytes: 40_000_000, files: 21 }],
         ..Phase::new(name, cache)
     };
@@ -117,23 +118,6 @@ fn wire() -> impl Strategy<Value = WireTraffic> {
     )
 }
 
-/// Returns request times with these values, in the order of the columns.
-pub(super) fn request_times(values: [Option<u64>; 14]) -> RequestTimes {
-    let [answered, queue_us, answer_us, execute_us, rest @ ..] = values;
-    let [segments_sent, min_rtt_us, timeout_us, delivery_rate, rest @ ..] = rest;
-    let [retransmits, processor_us, processor_wait_us, kernel_us, sent_bytes, received_bytes] = rest;
-    RequestTimes {
-        requests: RequestTotals { answered, queue_us, answer_us, execute_us },
-        tcp: TcpCounters { segments_sent, min_rtt_us, timeout_us, delivery_rate },
-        retransmits,
-        processor_us,
-        processor_wait_us,
-        kernel_us,
-        sent_bytes,
-        received_bytes,
-    }
-}
-
 /// Returns a call of one of a phase's operations. `None`: the phase has no operations.
 fn call(
     operations: &[OperationStats],
@@ -149,7 +133,7 @@ fn phase() -> impl Strategy<Value = Phase> {
     let cold_by =
         option::of(select(vec![ColdMethod::Evicted, ColdMethod::RotatedSlice, ColdMethod::Unverified]));
     let head = (text(), cache, cold_by, option::of(any::<i64>()), finite());
-    let times = option::of(any::<[Option<u64>; 14]>().prop_map(request_times));
+    let times = option::of(any::<[Option<u64>; 14]>().prop_map(request_times::from_values));
     let wire = (option::of(wire()), times);
     let tail = (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), wire);
     let calls = vec(any::<(usize, u64, u64, bool)>(), 0..4);

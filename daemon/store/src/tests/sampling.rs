@@ -37,7 +37,7 @@ fn traffic(at: Timestamp, user_read: Option<u64>) -> TrafficStep {
     TrafficStep::new(None, at, traffic)
 }
 
-fn machine(at: Timestamp) -> MachineStep {
+pub(super) fn machine(at: Timestamp) -> MachineStep {
     MachineStep {
         at_us: at,
         observations: 3,
@@ -52,6 +52,12 @@ fn machine(at: Timestamp) -> MachineStep {
 
 fn samples(now: Timestamp) -> Samples {
     Samples { targets: vec![target()], now, ..Samples::default() }
+}
+
+/// Stores what the machine did on each of the days after the first.
+fn add_days(writer: &Writer, days: u32) {
+    let machine = (0..=days).map(|day| machine(NOON + day * DAY)).collect();
+    writer.add_samples(Samples { machine, ..samples(NOON) }).unwrap();
 }
 
 fn filter(step: Resolution, since: Timestamp) -> SampleFilter {
@@ -235,19 +241,36 @@ fn each_time_step_has_its_retention_period() {
         };
         writer.add_samples(new).unwrap();
     };
+    add_days(&writer, 1201);
     [0, 99, 101, 401, 1201].into_iter().for_each(|days| add(NOON + days * DAY));
     let reader = db.reader();
-    let days_of = |step| {
+    let days_of = |step: Resolution| {
         let filter = filter(step, Timestamp::UNIX_EPOCH);
         let days = |step: &ProbeStep| step.at_us.since(NOON).as_secs() / DAY.as_secs();
         let probes: Vec<u64> = reader.probe_steps(&filter).unwrap().iter().map(days).collect();
         assert_eq!(reader.traffic_steps(&filter).unwrap().len(), probes.len());
-        assert_eq!(reader.machine_steps(&filter).unwrap().len(), probes.len());
+        assert_eq!(reader.machine_steps(&filter).unwrap().len(), step.days_kept() as usize + 1);
         probes
     };
     assert_eq!(days_of(Resolution::FiveMinutes), [1201]);
     assert_eq!(days_of(Resolution::Hour), [1201]);
     assert_eq!(days_of(Resolution::HalfDay), [99, 101, 401, 1201]);
+}
+
+#[test]
+fn clock_that_is_years_ahead_deletes_nothing() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    add_days(&writer, 30);
+    for now in [NOON + 15 * 365 * DAY, NOON + 15 * 365 * DAY + STEP] {
+        let new = Samples { machine: vec![machine(now)], usage: vec![usage(now, Some(1))], ..samples(now) };
+        writer.add_samples(new).unwrap();
+    }
+    let reader = db.reader();
+    for step in Resolution::ALL {
+        let days = reader.machine_steps(&filter(step, Timestamp::UNIX_EPOCH)).unwrap().len();
+        assert!(days > 31, "{days} steps of {}", step.name());
+    }
 }
 
 #[test]
@@ -332,6 +355,7 @@ fn usage_is_added_up_by_day_and_unknown_counts_stay_unknown() {
 #[test]
 fn usage_is_deleted_after_400_days() {
     let db = TestDb::new();
+    add_days(&db.writer(), 402);
     for at in [NOON, NOON + 402 * DAY] {
         db.writer().add_samples(Samples { usage: vec![usage(at, Some(1))], ..samples(at) }).unwrap();
     }
