@@ -269,6 +269,16 @@ mod tests {
     }
 
     #[test]
+    fn export_with_more_messages_than_a_pipe_holds_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut thread = thread(folder.path(), "head -c 200000 /dev/zero | tr '\\0' a >&2; exit 1");
+        let (_sender, commands) = channel();
+        assert!(thread.export(&commands).is_ok());
+        let reason = thread.status.as_ref().unwrap().last_failure.clone().unwrap();
+        assert_eq!(reason, "a".repeat(4096), "the first messages");
+    }
+
+    #[test]
     fn exports_that_rounds_interrupt_for_days_are_a_problem() {
         let folder = tempfile::tempdir().unwrap();
         let mut thread = thread(folder.path(), "");

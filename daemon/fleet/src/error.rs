@@ -23,6 +23,27 @@ pub enum Error {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// A folder in the collection is a symbolic link.
+    #[error("the folder {folder} in {collection} is a symbolic link, and longhaul does not write through it")]
+    LinkedFolder {
+        /// Path of the folder in the collection.
+        folder: String,
+        /// Address of the collection.
+        collection: String,
+    },
+    /// The check found more than it can handle.
+    #[error("there are more than {limit} {subject} in {collection}")]
+    TooMany {
+        /// Plural noun of what was counted.
+        subject: &'static str,
+        /// Largest number that is handled.
+        limit: u64,
+        /// Address of the collection.
+        collection: String,
+    },
+    /// The server of a bucket sends no further part of a list.
+    #[error("the list of {0} does not go on")]
+    EndlessList(String),
     /// The credentials file is missing, open to others, or has unknown lines.
     #[error("the credentials file {path} cannot be used: {reason}")]
     Credentials {
@@ -98,6 +119,13 @@ impl Hint for Error {
                 "if a share belongs there, mount it; to begin a collection in this folder, run `longhaul export fleet --begin` with the same `--to` once"
             }
             Self::Unreadable { .. } => "let the user that runs longhaul read and write that folder",
+            Self::LinkedFolder { .. } => {
+                "replace the link by a folder: others who can write there could lead the export elsewhere"
+            }
+            Self::TooMany { .. } => {
+                "remove what longhaul did not write there, or give a folder that has only the collection"
+            }
+            Self::EndlessList(_) => "check that it is the address of an S3 server, and try again later",
             Self::Credentials { .. } => {
                 "write access-key-id = \"...\" and secret-access-key = \"...\" into it, and make it readable for yourself only (chmod 600)"
             }

@@ -4,12 +4,12 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::time::Duration;
 
 use longhaul_export::fleet::{
-    FleetTable, Implausible, Operations, Origin, TableFile, Week, WeekRecords, plausible_history, weeks_of,
+    FleetTable, ImplausibleRecords, Operations, Origin, TableFile, Week, WeekRecords, plausible_history,
+    weeks_of,
 };
 use longhaul_model::time::DAY;
 use longhaul_model::{FreshnessSample, History, Resolution, Timestamp, fnv};
 use longhaul_store::{Reader, SampleFilter, StoredOperation};
-use object_store::{ObjectStoreExt as _, PutPayload};
 
 use crate::Error;
 use crate::layout::{FileKey, template_path};
@@ -55,7 +55,7 @@ pub struct ExportReport {
     /// Size of the written files in bytes.
     pub bytes: u64,
     /// Records that were left out, by reason.
-    pub left_out: Vec<Implausible>,
+    pub left_out: Vec<ImplausibleRecords>,
 }
 
 /// Exports all weeks of a database that are not in the collection yet. Repeating it writes nothing; after an interruption it
@@ -151,7 +151,7 @@ impl<'a> Exporter<'a> {
         let records = WeekRecords::new(&self.origin, &nothing, Week::of_day(0));
         for table in FleetTable::ALL {
             let file = self.encode(*table, &records)?;
-            self.put(&template_path(&self.collection.root, *table), file).await?;
+            self.collection.write(&template_path(&self.collection.root, *table), file.bytes).await?;
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl<'a> Exporter<'a> {
                 self.report.rows += file.rows;
                 self.report.bytes += file.bytes.len() as u64;
                 let key = FileKey { table: *table, week, source: self.origin.source.clone() };
-                self.put(&key.path(&self.collection.root), file).await?;
+                self.collection.write(&key.path(&self.collection.root), file.bytes).await?;
             }
         }
         Ok((known != Some(&exported)).then_some(exported))
@@ -223,13 +223,6 @@ impl<'a> Exporter<'a> {
             FleetTable::Freshness => records.freshness(&self.freshness)?,
             FleetTable::Integrity => records.integrity(&self.reader.verified_runs(runs)?)?,
         })
-    }
-
-    /// Writes an object whole: a reader sees the former state or the new one. A bucket shows an object only when it is complete;
-    /// in a folder, a file gets its name only when it is complete.
-    async fn put(&self, path: &object_store::path::Path, file: TableFile) -> Result<(), Error> {
-        let put = self.collection.store.put(path, PutPayload::from(file.bytes)).await;
-        put.map(drop).map_err(Error::storage("write", path))
     }
 }
 

@@ -12,6 +12,9 @@ pub(crate) const MANIFESTS: &str = "manifests";
 /// Begin of the name of the folder of all tables; the version of the tables follows.
 pub(crate) const SCHEMA_PREFIX: &str = "schema=";
 
+/// Size of a file from which it is not read. A week of one machine has some hundred kilobytes.
+pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
+
 /// Position of a file in a collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileKey {

@@ -2,10 +2,11 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use longhaul_fleet::{Collection, MissingCollection, RefusedFiles, check};
+//! use longhaul_fleet::{BucketEnvironment, Collection, MissingCollection, RefusedFiles, check};
 //! use longhaul_model::Timestamp;
 //!
-//! let collection = Collection::open("/Volumes/fleet", None, MissingCollection::Refuse)?;
+//! let environment = BucketEnvironment::All;
+//! let collection = Collection::open("/Volumes/fleet", None, MissingCollection::Refuse, environment)?;
 //! let report = check(&collection, RefusedFiles::Keep, Timestamp::from_us(1_764_000_000_000_000))?;
 //! println!("{} files, {} refused", report.files, report.refused.len());
 //! # Ok(())
@@ -15,6 +16,7 @@
 mod check;
 mod error;
 mod export;
+mod folder;
 mod http;
 mod layout;
 mod location;
@@ -25,4 +27,4 @@ pub use check::{CheckReport, RefusedFile, RefusedFiles, check};
 pub use error::Error;
 pub use export::{ExportReport, ExportSettings, WeeksToWrite, export};
 pub use layout::{FILE_NAME, FileKey};
-pub use location::{Collection, MissingCollection};
+pub use location::{BucketEnvironment, Collection, MissingCollection};

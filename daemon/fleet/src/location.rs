@@ -4,15 +4,17 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use longhaul_measure::private_files;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{BackoffConfig, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig};
 
 use crate::Error;
+use crate::folder::SharedFolder;
 use crate::http::UreqConnector;
-use crate::layout::SCHEMA_PREFIX;
+use crate::layout::{MAX_FILE_BYTES, SCHEMA_PREFIX};
 
 const BUCKET_SCHEME: &str = "s3://";
 /// Attempts and time for one request, before the export ends with an error and the next one continues.
@@ -28,20 +30,42 @@ pub enum MissingCollection {
     Begin,
 }
 
+/// The environment variables that a bucket may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BucketEnvironment {
+    /// All variables whose name begins with `AWS_`.
+    All,
+    /// The key and the region only, because the administrator decides where results go: others name another server.
+    KeyOnly,
+}
+
 /// An opened collection: a folder, or a part of a bucket.
 #[derive(Debug, Clone)]
 pub struct Collection {
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// The folder; `None` for a bucket.
+    pub(crate) folder: Option<Arc<SharedFolder>>,
     pub(crate) root: Path,
     /// Address as the user wrote it.
     pub(crate) name: String,
 }
 
+/// Content of a file of a collection.
+pub(crate) enum Content {
+    Whole(Bytes),
+    /// The file is larger than any that longhaul writes, and was not read to its end.
+    TooLarge,
+    /// There is no such file.
+    Missing,
+    /// The file is in a folder, and cannot be read.
+    Unreadable(std::io::Error),
+}
+
 impl Collection {
     /// Opens a folder or a bucket: `s3://bucket/prefix`. A missing folder is not created: it may be a share that is not mounted.
     ///
-    /// Region, endpoint and key come from the standard `AWS_...` environment variables, or from the credentials file, if one
-    /// is given. Nothing is sent yet.
+    /// Region, endpoint and key come from the standard `AWS_...` environment variables, as far as they may be used, or from the
+    /// credentials file, if one is given. Nothing is sent yet.
     ///
     /// # Errors
     ///
@@ -51,9 +75,10 @@ impl Collection {
         address: &str,
         credentials: Option<&FilePath>,
         missing: MissingCollection,
+        environment: BucketEnvironment,
     ) -> Result<Self, Error> {
         match address.strip_prefix(BUCKET_SCHEME) {
-            Some(bucket) => Self::open_bucket(address, bucket, credentials),
+            Some(bucket) => Self::open_bucket(address, bucket, credentials, environment),
             None if address.contains("://") || address.is_empty() => Err(Error::Location(address.to_owned())),
             None => Self::open_folder(address, missing),
         }
@@ -68,20 +93,28 @@ impl Collection {
         if missing == MissingCollection::Refuse && !has_tables {
             return Err(Error::NoCollection(address.to_owned()));
         }
-        let folder = LocalFileSystem::new_with_prefix(address).map_err(Error::storage("open", &address))?;
+        let files = LocalFileSystem::new_with_prefix(address).map_err(Error::storage("open", &address))?;
         // A power cut must not leave an object without its content.
-        let store = Arc::new(folder.with_fsync(true));
-        Ok(Self { store, root: Path::default(), name: address.to_owned() })
+        let store = Arc::new(files.with_fsync(true));
+        let folder = SharedFolder::open(FilePath::new(address))
+            .map_err(|source| Error::Unreadable { folder: address.to_owned(), source })?;
+        Ok(Self { store, folder: Some(Arc::new(folder)), root: Path::default(), name: address.to_owned() })
     }
 
-    fn open_bucket(address: &str, bucket: &str, credentials: Option<&FilePath>) -> Result<Self, Error> {
+    fn open_bucket(
+        address: &str,
+        bucket: &str,
+        credentials: Option<&FilePath>,
+        environment: BucketEnvironment,
+    ) -> Result<Self, Error> {
         let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
         let retry = RetryConfig {
             backoff: BackoffConfig::default(),
             max_retries: MAX_RETRIES,
             retry_timeout: RETRY_TIMEOUT,
         };
-        let mut builder = AmazonS3Builder::from_env()
+        let mut builder = environment
+            .builder()
             .with_bucket_name(bucket)
             .with_retry(retry)
             .with_http_connector(UreqConnector);
@@ -96,8 +129,67 @@ impl Collection {
         }
         require_key(&builder, address)?;
         let store = builder.build().map_err(Error::storage("open", &address))?;
-        Ok(Self { store: Arc::new(store), root: Path::from(prefix), name: address.to_owned() })
+        Ok(Self { store: Arc::new(store), folder: None, root: Path::from(prefix), name: address.to_owned() })
     }
+
+    /// Reads a file, unless it is larger than any that longhaul writes.
+    pub(crate) async fn read(&self, path: &Path) -> Result<Content, Error> {
+        if let Some(folder) = &self.folder {
+            return Ok(match folder.read(path, MAX_FILE_BYTES) {
+                Ok(Some(bytes)) => Content::Whole(bytes.into()),
+                Ok(None) => Content::TooLarge,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Content::Missing,
+                Err(error) => Content::Unreadable(error),
+            });
+        }
+        match self.store.get(path).await {
+            Ok(found) if found.meta.size > MAX_FILE_BYTES => Ok(Content::TooLarge),
+            Ok(found) => Ok(Content::Whole(found.bytes().await.map_err(Error::storage("read", path))?)),
+            Err(object_store::Error::NotFound { .. }) => Ok(Content::Missing),
+            Err(error) => Err(Error::storage("read", path)(error)),
+        }
+    }
+
+    /// Writes a file whole: a reader sees the former state or the new one. A bucket shows an object only when it is complete; in a
+    /// folder, a file gets its name only when it is complete.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LinkedFolder`], [`Error::Storage`].
+    pub(crate) async fn write(&self, path: &Path, bytes: Vec<u8>) -> Result<(), Error> {
+        self.refuse_link(path)?;
+        let put = self.store.put(path, PutPayload::from(bytes)).await;
+        put.map(drop).map_err(Error::storage("write", path))
+    }
+
+    /// Refuses a path below a folder of the collection that is a symbolic link, with which another computer could lead elsewhere.
+    pub(crate) fn refuse_link(&self, path: &Path) -> Result<(), Error> {
+        let linked = self.folder.as_ref().and_then(|folder| folder.linked_folder(path));
+        linked.map_or(Ok(()), |folder| Err(Error::LinkedFolder { folder, collection: self.name.clone() }))
+    }
+}
+
+impl BucketEnvironment {
+    fn builder(self) -> AmazonS3Builder {
+        match self {
+            Self::All => AmazonS3Builder::from_env(),
+            Self::KeyOnly => key_only(|variable| std::env::var(variable).ok()),
+        }
+    }
+}
+
+/// Returns a builder with the key and the region from these variables. A region with other characters could name a server.
+fn key_only(variable: impl Fn(&str) -> Option<String>) -> AmazonS3Builder {
+    let is_region = |text: &String| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).filter(is_region);
+    let settings = [
+        (AmazonS3ConfigKey::AccessKeyId, variable("AWS_ACCESS_KEY_ID")),
+        (AmazonS3ConfigKey::SecretAccessKey, variable("AWS_SECRET_ACCESS_KEY")),
+        (AmazonS3ConfigKey::Token, variable("AWS_SESSION_TOKEN")),
+        (AmazonS3ConfigKey::Region, region),
+    ];
+    let given = settings.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    given.fold(AmazonS3Builder::new(), |builder, (key, value)| builder.with_config(key, value))
 }
 
 /// Fails without a key: the library would ask the metadata service of Amazon's computers for one, at 169.254.169.254.
@@ -185,7 +277,30 @@ mod tests {
         let error = require_key(&nothing, "s3://bucket/fleet").unwrap_err();
         assert!(matches!(&error, Error::NoKey(address) if address == "s3://bucket/fleet"), "{error}");
         let file = credentials(0o600, KEY);
-        Collection::open("s3://bucket/fleet", Some(file.path()), MissingCollection::Refuse).unwrap();
+        open_bucket(file.path()).unwrap();
+    }
+
+    fn open_bucket(credentials: &FilePath) -> Result<Collection, Error> {
+        let environment = BucketEnvironment::All;
+        Collection::open("s3://bucket/fleet", Some(credentials), MissingCollection::Refuse, environment)
+    }
+
+    #[test]
+    fn environment_does_not_redirect_an_administrators_bucket() {
+        let builder = key_only(|variable| {
+            let value = match variable {
+                "AWS_ACCESS_KEY_ID" => "AK",
+                "AWS_REGION" => "x.example.com/",
+                _ => "http://example.com",
+            };
+            Some(value.to_owned())
+        });
+        let value = |key| builder.get_config_value(&key);
+        assert_eq!(value(AmazonS3ConfigKey::AccessKeyId).as_deref(), Some("AK"));
+        assert_eq!((value(AmazonS3ConfigKey::Endpoint), value(AmazonS3ConfigKey::Region)), (None, None));
+        let region = key_only(|variable| (variable == "AWS_REGION").then(|| "eu-central-1".to_owned()));
+        let region = region.get_config_value(&AmazonS3ConfigKey::Region);
+        assert_eq!(region.as_deref(), Some("eu-central-1"));
     }
 
     #[test]
@@ -209,7 +324,7 @@ mod tests {
     }
 
     fn open(address: &str, missing: MissingCollection) -> Result<Collection, Error> {
-        Collection::open(address, None, missing)
+        Collection::open(address, None, missing, BucketEnvironment::All)
     }
 
     #[test]

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use longhaul_export::fleet::{FLEET_SCHEMA, FleetTable, Week};
 use longhaul_model::Timestamp;
-use object_store::{ObjectStoreExt as _, PutPayload};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::layout::manifest_path;
-use crate::location::Collection;
+use crate::location::{Collection, Content};
 
 /// State of a source's export. It is written after the tables: if it is lost, they are written again, under the same names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,12 +49,16 @@ impl Manifest {
     /// Reads the manifest of a source; an empty one if there is none.
     pub(crate) async fn read(collection: &Collection, source: &str) -> Result<Self, Error> {
         let path = manifest_path(&collection.root, source);
-        let bytes = match collection.store.get(&path).await {
-            Ok(found) => found.bytes().await.map_err(Error::storage("read", &path))?,
-            Err(object_store::Error::NotFound { .. }) => return Ok(Self::default()),
-            Err(error) => return Err(Error::storage("read", &path)(error)),
-        };
+        collection.refuse_link(&path)?;
         let damaged = |reason: String| Error::Manifest { path: path.to_string(), reason };
+        let bytes = match collection.read(&path).await? {
+            Content::Whole(bytes) => bytes,
+            Content::Missing => return Ok(Self::default()),
+            Content::TooLarge => {
+                return Err(damaged("it is larger than any that longhaul writes".to_owned()));
+            }
+            Content::Unreadable(error) => return Err(damaged(error.to_string())),
+        };
         let manifest: Self = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         if manifest.schema > FLEET_SCHEMA {
             return Err(damaged(format!("schema {}, known up to {FLEET_SCHEMA}", manifest.schema)));
@@ -66,8 +69,7 @@ impl Manifest {
     pub(crate) async fn write(&self, collection: &Collection, source: &str) -> Result<(), Error> {
         let path = manifest_path(&collection.root, source);
         let text = serde_json::to_vec(self).expect("a manifest is plain JSON");
-        let put = collection.store.put(&path, PutPayload::from(text)).await;
-        put.map(drop).map_err(Error::storage("write", &path))
+        collection.write(&path, text).await
     }
 
     /// Returns the hash of an exported file; `None` if it was not exported.

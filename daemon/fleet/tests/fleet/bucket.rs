@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, Ordering};
 use std::time::Duration;
 
-use longhaul_fleet::{Collection, MissingCollection, RefusedFiles, check, export};
+use longhaul_fleet::{BucketEnvironment, Collection, MissingCollection, RefusedFiles, check, export};
 use longhaul_model::Hint as _;
 use longhaul_model::time::DAY;
 
@@ -116,7 +116,8 @@ fn collection(secret: &str) -> Collection {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), format!("access-key-id = \"key\"\nsecret-access-key = \"{secret}\"\n"))
         .unwrap();
-    Collection::open("s3://fleet/all", Some(file.path()), MissingCollection::Refuse).unwrap()
+    let environment = BucketEnvironment::All;
+    Collection::open("s3://fleet/all", Some(file.path()), MissingCollection::Refuse, environment).unwrap()
 }
 
 /// Passes one request and its answer on, or breaks it.

@@ -1,10 +1,12 @@
 //! Exports to a folder, and checks of it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use longhaul_fleet::{
-    Collection, Error, ExportSettings, MissingCollection, RefusedFiles, WeeksToWrite, check, export,
+    BucketEnvironment, Collection, Error, ExportSettings, MissingCollection, RefusedFiles, WeeksToWrite,
+    check, export,
 };
 use longhaul_model::Timestamp;
 use longhaul_model::time::{DAY, HOUR};
@@ -25,7 +27,8 @@ impl Fleet {
     }
 
     fn collection(&self) -> Collection {
-        Collection::open(self.path().to_str().unwrap(), None, MissingCollection::Begin).unwrap()
+        let address = self.path().to_str().unwrap();
+        Collection::open(address, None, MissingCollection::Begin, BucketEnvironment::All).unwrap()
     }
 
     fn data_files(&self, table: &str) -> Vec<PathBuf> {
@@ -188,4 +191,55 @@ fn check_leaves_files_of_others_alone() {
     let report = check(&fleet.collection(), RefusedFiles::Move, MONDAY + 30 * DAY).unwrap();
     assert_eq!((report.refused, report.foreign), (vec![], 2));
     assert!(others.iter().all(|path| path.exists()));
+}
+
+#[test]
+fn check_neither_follows_nor_moves_links() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0]), Fleet::new());
+    export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let kept = elsewhere.path().join("keep.txt");
+    fs::write(&kept, "not of longhaul").unwrap();
+    symlink(elsewhere.path(), fleet.path().join("schema=1/x")).unwrap();
+    symlink(&kept, fleet.path().join("schema=1/y")).unwrap();
+    symlink(elsewhere.path(), fleet.path().join("other")).unwrap();
+    let report = check(&fleet.collection(), RefusedFiles::Move, MONDAY + 30 * DAY).unwrap();
+    let refused: Vec<&str> = report.refused.iter().map(|refused| refused.path.as_str()).collect();
+    assert_eq!((refused, report.foreign), (vec!["schema=1/x", "schema=1/y"], 1));
+    assert!(report.refused.iter().all(|refused| refused.reason.contains("a symbolic link")));
+    assert_eq!(fs::read_to_string(kept).unwrap(), "not of longhaul");
+    assert!(!fleet.path().join("refused").exists());
+}
+
+#[test]
+fn refused_file_replaces_no_other_and_leaves_no_folder() {
+    let (fleet, elsewhere) = (Fleet::new(), tempfile::tempdir().unwrap());
+    let stray = fleet.path().join("schema=1/stray");
+    let refuse = |content: &str| {
+        fs::create_dir_all(stray.parent().unwrap()).unwrap();
+        fs::write(&stray, content).unwrap();
+        check(&fleet.collection(), RefusedFiles::Move, MONDAY + 30 * DAY).unwrap().refused
+    };
+    refuse("first");
+    refuse("second");
+    let moved = |name: &str| fs::read_to_string(fleet.path().join("refused/schema=1").join(name)).unwrap();
+    assert_eq!((moved("stray"), moved("stray.1")), ("first".to_owned(), "second".to_owned()));
+    fs::remove_dir_all(fleet.path().join("refused")).unwrap();
+    symlink(elsewhere.path(), fleet.path().join("refused")).unwrap();
+    let refused = refuse("third");
+    assert!(refused[0].reason.contains("the folder refused in"), "{}", refused[0].reason);
+    assert_eq!(fs::read_to_string(&stray).unwrap(), "third");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn export_does_not_write_through_linked_folders() {
+    for linked in ["schema=1", "manifests"] {
+        let (machine, fleet) = (Machine::with_rounds_on(&[0]), Fleet::new());
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(elsewhere.path(), fleet.path().join(linked)).unwrap();
+        let error = export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap_err();
+        assert!(matches!(&error, Error::LinkedFolder { folder, .. } if folder == linked), "{error}");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
 }

@@ -4,5 +4,6 @@
 
 mod bucket;
 mod folder;
+mod hostile_bucket;
 mod shipped_sql;
 mod support;
