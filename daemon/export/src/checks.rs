@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_analysis::checks::{IntegrityLine, integrity_ledger};
+use longhaul_analysis::checks::{IntegrityLine, integrity_lines};
 use longhaul_model::{DataAge, Finding, FreshnessOutcome, FreshnessSample, TargetFidelity};
 use longhaul_store::Reader;
 
@@ -91,7 +91,7 @@ const INTEGRITY_COLUMNS: [Definition; 14] = [
 
 /// Writes one row for each target and protocol with what was verified since the beginning, and returns their number.
 pub fn integrity(reader: &Reader, output: Output) -> Result<u64, Error> {
-    let lines = integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?);
+    let lines = integrity_lines(&reader.verified_totals()?, &reader.mismatches(None)?);
     output.write(&Column::all(&INTEGRITY_COLUMNS), |sink| {
         lines.iter().try_for_each(|line| sink.row(&integrity_row(line)))
     })

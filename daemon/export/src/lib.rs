@@ -37,7 +37,7 @@ pub use checks::{fidelity, freshness, integrity};
 pub use error::Error;
 pub use events::events;
 pub use operations::operations;
-pub use read::{Imported, Skipped, SkippedUnit, read_bytes, read_history};
+pub use read::{ImportedArchive, Skipped, SkippedUnit, read_bytes, read_history};
 pub use runs::runs;
 pub use window::{Window, WindowError};
 pub use write::{Format, Output};

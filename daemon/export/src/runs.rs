@@ -74,7 +74,15 @@ impl<'a> Archive<'a> {
 
     fn freshness(&self) -> impl Iterator<Item = (usize, &'a FreshnessDay)> {
         let days = self.history.freshness.iter().enumerate();
-        days.filter(|(_, day)| self.window.contains(start_of(day)))
+        days.filter(|(_, day)| self.window.contains(self.local_start_of(day)))
+    }
+
+    /// Returns the start of a local day of freshness, with the UTC offset of a round that day, or else of the next one or the last.
+    fn local_start_of(&self, day: &FreshnessDay) -> Timestamp {
+        let rounds = &self.history.rounds;
+        let same_or_next = rounds.get(rounds.partition_point(|round| round.day() < day.day));
+        let offset_seconds = same_or_next.or(rounds.last()).map_or(0, |round| round.utc_offset_seconds);
+        Timestamp::from_us(start_of(day).as_us().saturating_sub(i64::from(offset_seconds) * 1_000_000))
     }
 
     fn runs(&self) -> impl Iterator<Item = (&'a RunRecord, &'a RoundRecord)> {
@@ -200,7 +208,7 @@ fn event_row(index: usize, event: &Event) -> Row<'_> {
     row
 }
 
-/// Returns the start of a day of freshness, which counts days in UTC.
+/// Returns the start of a local day of freshness as if it were a day in UTC, which is how the archive writes it.
 fn start_of(day: &FreshnessDay) -> Timestamp {
     Timestamp::from_us(day.day.saturating_mul(DAY.as_micros() as i64))
 }

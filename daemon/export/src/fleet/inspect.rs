@@ -26,7 +26,7 @@ const AMOUNTS: [&str; 11] = [
 
 /// Position of a file in a collection, and the time of the check.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct FileLocation<'a> {
     /// Table that the file belongs to.
     pub table: FleetTable,
     /// Source that its folder is named after.
@@ -40,7 +40,7 @@ pub struct Place<'a> {
 /// # Errors
 ///
 /// The reason why the file must not count, as text for the user.
-pub fn inspect(bytes: &[u8], place: &Place<'_>) -> Result<u64, String> {
+pub fn inspect(bytes: &[u8], place: &FileLocation<'_>) -> Result<u64, String> {
     let mut problem: Option<String> = None;
     let mut row = 0u64;
     let rows = scan_parquet(bytes, |names, cells| {
@@ -55,13 +55,13 @@ pub fn inspect(bytes: &[u8], place: &Place<'_>) -> Result<u64, String> {
     problem.map_or(Ok(rows), Err)
 }
 
-fn missing_column(names: &[String], place: &Place<'_>) -> Option<String> {
+fn missing_column(names: &[String], place: &FileLocation<'_>) -> Option<String> {
     let has = |wanted: &&str| names.iter().any(|name| name == wanted);
     let missing = place.table.key_columns().iter().copied().find(|wanted| !has(wanted))?;
     Some(format!("it has no column `{missing}`"))
 }
 
-fn problem_of_row(names: &[String], cells: &[Cell<'static>], place: &Place<'_>) -> Option<String> {
+fn problem_of_row(names: &[String], cells: &[Cell<'static>], place: &FileLocation<'_>) -> Option<String> {
     names.iter().zip(cells).find_map(|(name, cell)| match (name.as_str(), cell) {
         ("source", Cell::Text(source)) if source != place.source => {
             Some(format!("it was copied from the folder of machine {source}"))
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::table::{Definition, Kind};
 
-    const PLACE: Place<'static> = Place {
+    const LOCATION: FileLocation<'static> = FileLocation {
         table: FleetTable::Integrity,
         source: "c0ffee-0001",
         now: Timestamp::from_us(1_764_000_000_000_000),
@@ -110,7 +110,7 @@ mod tests {
         let cells: Vec<Cell<'static>> = row.into_iter().map(|(_, cell)| cell).collect();
         let file = encode(&definitions, |sink| sink.row(&cells)).unwrap();
         assert!(file.bytes.len() < 1 << 20, "small on the disk");
-        inspect(&file.bytes, &PLACE)
+        inspect(&file.bytes, &LOCATION)
     }
 
     fn refused(columns: &[(Definition, Cell<'static>)]) -> String {
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn duration_that_is_not_a_number_is_refused() {
         for bad in [f64::NAN, f64::INFINITY, -1.0] {
-            let reason = problem_of_row(&["seconds".to_owned()], &[Cell::Real(bad)], &PLACE);
+            let reason = problem_of_row(&["seconds".to_owned()], &[Cell::Real(bad)], &LOCATION);
             assert_eq!(reason.unwrap(), "seconds is negative or not a number");
         }
         assert_eq!(

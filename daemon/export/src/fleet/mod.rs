@@ -16,8 +16,8 @@ mod week;
 
 pub use encode::TableFile;
 pub use fleet_table::FleetTable;
-pub use inspect::{Place, inspect};
+pub use inspect::{FileLocation, inspect};
 pub use operations::Operations;
 pub use origin::{FLEET_SCHEMA, Origin};
-pub use plausible::{Implausible, PlausibleHistory, plausible_history};
+pub use plausible::{ImplausibleRecords, PlausibleHistory, plausible_history};
 pub use week::{Week, WeekRecords, weeks_of};

@@ -12,7 +12,7 @@ const TOLERATED_FUTURE: Duration = DAY;
 
 /// Records that were left out of an export, by reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Implausible {
+pub struct ImplausibleRecords {
     /// Records and reason, as text for the user.
     pub reason: String,
     /// Number of records.
@@ -25,7 +25,7 @@ pub struct PlausibleHistory {
     /// The remaining records.
     pub history: History,
     /// Records that were left out.
-    pub left_out: Vec<Implausible>,
+    pub left_out: Vec<ImplausibleRecords>,
 }
 
 /// Returns true if a record can have been made at this time.
@@ -38,7 +38,7 @@ pub fn plausible_history(mut history: History, now: Timestamp) -> PlausibleHisto
     let mut left_out = vec![];
     let mut count = |before: usize, after: usize, reason: &str| {
         if before > after {
-            left_out.push(Implausible { reason: reason.to_owned(), records: before - after });
+            left_out.push(ImplausibleRecords { reason: reason.to_owned(), records: before - after });
         }
     };
     let rounds = history.rounds.len();

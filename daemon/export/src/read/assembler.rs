@@ -22,7 +22,7 @@ pub(super) const MAX_ROW_BYTES: usize = 16 << 20;
 
 /// The content of an imported archive.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Imported {
+pub struct ImportedArchive {
     /// The history, sorted by number regardless of the order of the rows.
     pub history: History,
     /// Rows and values that were skipped, with the reason.
@@ -170,7 +170,7 @@ impl<'p> Assembler<'p> {
     }
 
     /// Validates all records, resolves the references between them, and returns the history.
-    pub(super) fn finish(self) -> Result<Imported, Error> {
+    pub(super) fn finish(self) -> Result<ImportedArchive, Error> {
         let Self {
             path,
             position_unit,
@@ -218,7 +218,7 @@ impl<'p> Assembler<'p> {
         }
         let history =
             History { settings, targets, epochs, rounds, runs, events, freshness, recorded_day: None };
-        Ok(Imported { history, skipped: validator.skipped.into_list(position_unit) })
+        Ok(ImportedArchive { history, skipped: validator.skipped.into_list(position_unit) })
     }
 }
 

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use crate::Error;
 use crate::table::Cell;
-pub use assembler::Imported;
+pub use assembler::ImportedArchive;
 use assembler::{Assembler, MAX_ROW_BYTES};
 pub use skipped::{Skipped, SkippedUnit};
 
@@ -36,7 +36,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 ///
 /// [`Error::Read`], [`Error::NotAnArchive`], [`Error::UnsupportedSchema`], [`Error::Damaged`], [`Error::ConflictingRows`],
 /// [`Error::ParquetDisabled`].
-pub fn read_history(path: &Path) -> Result<Imported, Error> {
+pub fn read_history(path: &Path) -> Result<ImportedArchive, Error> {
     let read_error = |source| Error::Read { path: path.to_owned(), source };
     let mut input = BufReader::with_capacity(MAX_ROW_BYTES >> 8, File::open(path).map_err(read_error)?);
     if input.fill_buf().map_err(read_error)?.starts_with(PARQUET_MAGIC) {
@@ -68,7 +68,7 @@ pub(crate) fn scan_parquet(_: &[u8], _: impl FnMut(&[String], &[Cell<'static>]))
 }
 
 /// Reads an archive from memory, like [`read_history`]; `path` is used only in error messages.
-pub fn read_bytes(bytes: &[u8], path: &Path) -> Result<Imported, Error> {
+pub fn read_bytes(bytes: &[u8], path: &Path) -> Result<ImportedArchive, Error> {
     match bytes.starts_with(PARQUET_MAGIC) {
         #[cfg(feature = "parquet")]
         true => read_parquet(bytes::Bytes::copy_from_slice(bytes), path),
@@ -82,7 +82,7 @@ pub fn read_bytes(bytes: &[u8], path: &Path) -> Result<Imported, Error> {
 fn read_parquet(
     input: impl ::parquet::file::reader::ChunkReader + 'static,
     path: &Path,
-) -> Result<Imported, Error> {
+) -> Result<ImportedArchive, Error> {
     // Version 60 of the parquet crate panics on some damaged footers, for example on negative lengths.
     let read = || {
         let mut assembler = Assembler::new(path, "row");
@@ -96,11 +96,11 @@ fn read_parquet(
 }
 
 #[cfg(not(feature = "parquet"))]
-fn read_parquet(_: File, _: &Path) -> Result<Imported, Error> {
+fn read_parquet(_: File, _: &Path) -> Result<ImportedArchive, Error> {
     Err(Error::ParquetDisabled)
 }
 
-fn read_text(mut input: impl BufRead, path: &Path) -> Result<Imported, Error> {
+fn read_text(mut input: impl BufRead, path: &Path) -> Result<ImportedArchive, Error> {
     let read_error = |source| Error::Read { path: path.to_owned(), source };
     if input.fill_buf().map_err(read_error)?.starts_with(BYTE_ORDER_MARK) {
         input.consume(BYTE_ORDER_MARK.len());

@@ -19,6 +19,12 @@ const CHUNK_ROWS: usize = 2048;
 const MAX_COLUMN_BYTES: i64 = (MAX_ROW_BYTES << 4) as i64;
 /// Maximum number of values of a column in one row group; one value may be repeated millions of times in a few bytes.
 const MAX_COLUMN_VALUES: i64 = 1 << 24;
+/// Maximum number of rows and values in the whole file. Some are not read, so that a footer can announce any number of them.
+const MAX_VALUES: i64 = 1 << 28;
+/// Maximum number of columns. Tables of longhaul have less than a hundred.
+const MAX_COLUMNS: usize = 1000;
+/// Maximum size of the texts of one chunk, in bytes; rows of longhaul's would have at most half of that.
+const MAX_CHUNK_BYTES: usize = MAX_ROW_BYTES << 2;
 
 pub(super) fn read(input: impl ChunkReader + 'static, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let damaged =
@@ -42,14 +48,48 @@ pub(super) fn read(input: impl ChunkReader + 'static, assembler: &mut Assembler<
 /// Opens a file whose columns have plausible sizes, according to its footer.
 fn open<R: ChunkReader + 'static>(input: R) -> Result<SerializedFileReader<R>> {
     let file = SerializedFileReader::new(input)?;
-    let columns = file.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
-    let is_larger = |column: &ColumnChunkMetaData| {
-        column.uncompressed_size() > MAX_COLUMN_BYTES || column.num_values() > MAX_COLUMN_VALUES
-    };
-    match columns.into_iter().any(is_larger) {
-        true => Err(parquet_error("a column is larger than any that longhaul exports")),
-        false => Ok(file),
+    check_sizes(file.metadata())?;
+    Ok(file)
+}
+
+/// Refuses a footer whose sizes no export of longhaul has, or contradict each other.
+fn check_sizes(metadata: &ParquetMetaData) -> Result<()> {
+    let mut values = 0i64;
+    for group in metadata.row_groups() {
+        let rows = group.num_rows();
+        if !(0..=MAX_COLUMN_VALUES).contains(&rows) {
+            return Err(too_large());
+        }
+        values += rows;
+        for column in group.columns() {
+            check_column(column, rows)?;
+            values += column.num_values();
+        }
+        if values > MAX_VALUES {
+            return Err(too_large());
+        }
     }
+    match metadata.file_metadata().schema_descr().num_columns() > MAX_COLUMNS {
+        true => Err(too_large()),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a column of a row group that is too large, or has not a value for each row; a list has at least one.
+fn check_column(column: &ColumnChunkMetaData, rows: i64) -> Result<()> {
+    let values = column.num_values();
+    if column.uncompressed_size() > MAX_COLUMN_BYTES || values > MAX_COLUMN_VALUES {
+        return Err(too_large());
+    }
+    let is_list = column.column_descr().max_rep_level() > 0;
+    match values == rows || (is_list && values > rows) {
+        true => Ok(()),
+        false => Err(parquet_error("a column has another number of rows than its row group")),
+    }
+}
+
+fn too_large() -> ParquetError {
+    parquet_error("a column is larger than any that longhaul exports")
 }
 
 /// Calls `visit` with the names of the columns and the cells of each row. Lists are passed as empty lists.
@@ -159,8 +199,9 @@ impl RowGroupCursor {
     fn next_chunk(&mut self) -> Result<Option<usize>> {
         let rows = self.rows_left.min(CHUNK_ROWS);
         self.rows_left -= rows;
+        let mut text_bytes = 0;
         for column in &mut self.columns {
-            column.fill(rows)?;
+            column.fill(rows, &mut text_bytes)?;
         }
         Ok((rows > 0).then_some(rows))
     }
@@ -183,27 +224,28 @@ impl ColumnCursor {
         })
     }
 
-    fn fill(&mut self, rows: usize) -> Result<()> {
-        let max_level = self.max_definition;
-        let whole = |number: i64| Cell::Integer(number);
+    fn fill(&mut self, rows: usize, text_bytes: &mut usize) -> Result<()> {
+        let max_definition = self.max_definition;
+        let all = Batches { rows, size: rows, max_definition };
+        let whole = |number: i64| Ok(Cell::Integer(number));
         // The archive has no list columns. Lists, other types and text that is not UTF-8 become a list cell, which
         // no field of a record accepts, so that the row is skipped with a reason.
         self.read_cells = match &mut self.reader {
             _ if self.is_list => vec![Cell::Integers(vec![].into()); rows],
             ColumnReader::ByteArrayColumnReader(reader) => {
-                let text = |bytes: ByteArray| match std::str::from_utf8(bytes.data()) {
-                    Ok(text) => Cell::text(text.to_owned()),
-                    Err(_) => Cell::Integers(vec![].into()),
-                };
-                read_cells(reader, rows, max_level, text)?
+                // One by one: a delta encoding makes a text of any size from a few bytes.
+                let each = Batches { size: 1, ..all };
+                read_cells(reader, &each, |text| text_cell(&text, text_bytes))?
             }
-            ColumnReader::Int64ColumnReader(reader) => read_cells(reader, rows, max_level, whole)?,
+            ColumnReader::Int64ColumnReader(reader) => read_cells(reader, &all, whole)?,
             ColumnReader::Int32ColumnReader(reader) => {
-                read_cells(reader, rows, max_level, |number| whole(number.into()))?
+                read_cells(reader, &all, |number| whole(number.into()))?
             }
-            ColumnReader::DoubleColumnReader(reader) => read_cells(reader, rows, max_level, Cell::Real)?,
+            ColumnReader::DoubleColumnReader(reader) => {
+                read_cells(reader, &all, |number| Ok(Cell::Real(number)))?
+            }
             ColumnReader::FloatColumnReader(reader) => {
-                read_cells(reader, rows, max_level, |number| Cell::Real(number.into()))?
+                read_cells(reader, &all, |number| Ok(Cell::Real(number.into())))?
             }
             ColumnReader::BoolColumnReader(_)
             | ColumnReader::Int96ColumnReader(_)
@@ -213,36 +255,139 @@ impl ColumnCursor {
     }
 }
 
-/// Reads `rows` cells of a column. A cell with less than the maximum definition level is null.
+/// Returns a text as a cell, and counts its bytes. The same text may be the value of many rows.
+fn text_cell(text: &ByteArray, text_bytes: &mut usize) -> Result<Cell<'static>> {
+    *text_bytes = text_bytes.saturating_add(text.len());
+    if text.len() > MAX_ROW_BYTES || *text_bytes > MAX_CHUNK_BYTES {
+        return Err(too_large());
+    }
+    Ok(match std::str::from_utf8(text.data()) {
+        Ok(text) => Cell::text(text.to_owned()),
+        Err(_) => Cell::Integers(vec![].into()),
+    })
+}
+
+/// Rows to read, in batches of this size.
+struct Batches {
+    rows: usize,
+    size: usize,
+    /// Definition level of a value. A cell with a smaller one is null.
+    max_definition: i16,
+}
+
+/// Reads the cells of a column.
 fn read_cells<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
-    rows: usize,
-    max_level: i16,
-    cell: impl Fn(T::T) -> Cell<'static>,
+    batches: &Batches,
+    mut cell: impl FnMut(T::T) -> Result<Cell<'static>>,
 ) -> Result<Vec<Cell<'static>>> {
-    let (mut values, mut definitions) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
-    while definitions.len() < rows {
-        let left = rows - definitions.len();
-        let before = values.len();
-        let (read, _, _) = reader.read_records(left, Some(&mut definitions), None, &mut values)?;
-        if max_level == 0 {
-            definitions.resize(definitions.len() + values.len() - before, 0);
-        }
+    let Batches { rows, size, max_definition } = *batches;
+    let (mut values, mut definitions) = (Vec::with_capacity(size), Vec::with_capacity(size));
+    let mut cells = Vec::with_capacity(rows);
+    while cells.len() < rows {
+        let wanted = size.min(rows - cells.len());
+        let (read, _, _) = reader.read_records(wanted, Some(&mut definitions), None, &mut values)?;
         if read == 0 {
             return Err(parquet_error("a column ends before the others"));
         }
+        if max_definition == 0 {
+            definitions.resize(values.len(), 0);
+        }
+        let mut known = values.drain(..);
+        for defined in definitions.drain(..) {
+            cells.push(match defined == max_definition {
+                true => cell(known.next().ok_or_else(missing_value)?)?,
+                false => Cell::Null,
+            });
+        }
     }
-    let mut values = values.into_iter();
-    let cells = definitions.into_iter().map(|defined| match defined == max_level {
-        true => values
-            .next()
-            .map(&cell)
-            .ok_or_else(|| parquet_error("a column has fewer values than its levels announce")),
-        false => Ok(Cell::Null),
-    });
-    cells.collect()
+    Ok(cells)
+}
+
+fn missing_value() -> ParquetError {
+    parquet_error("a column has fewer values than its levels announce")
 }
 
 fn parquet_error(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use parquet::data_type::{BoolType, ByteArrayType};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    /// Writes a file with one column.
+    fn file<T: DataType>(schema: &str, values: &[T::T]) -> Vec<u8> {
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut bytes = vec![];
+        let mut writer = SerializedFileWriter::new(&mut bytes, schema, properties).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<T>().write_batch(values, None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        bytes
+    }
+
+    fn rows(bytes: Vec<u8>) -> std::result::Result<u64, String> {
+        for_each_row(Bytes::from(bytes), |_, _| {}).map_err(|error| error.to_string())
+    }
+
+    /// Returns a number as the footer has it: a ZigZag varint.
+    fn varint(number: i64) -> Vec<u8> {
+        let mut left = (number.cast_unsigned() << 1) ^ (number >> 63).cast_unsigned();
+        let mut bytes = vec![];
+        while left >= 0x80 {
+            bytes.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        bytes.push(left as u8);
+        bytes
+    }
+
+    /// Replaces the number of rows of the only row group: the last place at which the footer has that number.
+    fn with_rows(bytes: &[u8], rows: i64, replaced: i64) -> Vec<u8> {
+        let (rest, end) = bytes.split_at(bytes.len() - 8);
+        let length = u32::from_le_bytes(end[..4].try_into().unwrap()) as usize;
+        let (data, footer) = rest.split_at(rest.len() - length);
+        let (old, new) = (varint(rows), varint(replaced));
+        let at = footer.windows(old.len()).rposition(|part| part == old).unwrap();
+        let footer = [&footer[..at], &new, &footer[at + old.len()..]].concat();
+        [data, &footer, &(footer.len() as u32).to_le_bytes(), b"PAR1"].concat()
+    }
+
+    #[test]
+    fn text_that_many_rows_share_counts_for_each_of_them() {
+        let text = ByteArray::from("a".repeat(900 << 10).into_bytes());
+        let shared = |rows: usize| {
+            file::<ByteArrayType>("message m { required binary note (UTF8); }", &vec![text.clone(); rows])
+        };
+        // More rows would take as much longer to write: 2,048 of them would become 1.8 GB.
+        let (few, many) = (shared(20), shared(80));
+        assert!(many.len() < 4 << 20, "small on the disk");
+        assert_eq!(rows(few), Ok(20));
+        assert!(rows(many).unwrap_err().contains("larger than any that longhaul exports"));
+    }
+
+    #[test]
+    fn number_of_rows_in_a_footer_is_not_believed() {
+        let bytes = file::<BoolType>("message m { required boolean flag; }", &[true; 12_345]);
+        assert_eq!(rows(bytes.clone()), Ok(12_345));
+        for (wrong, reason) in
+            [(i64::MAX, "larger than any"), (-1, ""), (12_346, "another number of rows than its row group")]
+        {
+            let error = rows(with_rows(&bytes, 12_345, wrong)).unwrap_err();
+            assert!(error.contains(reason), "{wrong}: {error}");
+        }
+    }
 }

@@ -88,7 +88,7 @@ fn last_fidelity_check_is_exported_by_property() {
 }
 
 #[test]
-fn empty_ledger_is_a_table_without_rows() {
+fn empty_integrity_is_a_table_without_rows() {
     let (_folder, reader) = database();
     let csv = text(bytes_of(Format::Csv, |output| crate::integrity(&reader, output)));
     assert!(csv.starts_with("target,protocol,bytes_verified,"), "{csv}");

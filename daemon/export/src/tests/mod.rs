@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use longhaul_model::History;
 
-use crate::{Error, Format, Imported, Output, Window, read_bytes};
+use crate::{Error, Format, ImportedArchive, Output, Window, read_bytes};
 
 const FORMATS: &[Format] =
     if cfg!(feature = "parquet") { &[Format::Csv, Format::Json, Format::Parquet] } else { &TEXTS };
@@ -43,7 +43,7 @@ fn archive(history: &History, format: Format) -> Vec<u8> {
     bytes_of(format, |output| crate::runs(history.clone(), &Window::default(), output))
 }
 
-fn read(bytes: &[u8]) -> Result<Imported, Error> {
+fn read(bytes: &[u8]) -> Result<ImportedArchive, Error> {
     read_bytes(bytes, Path::new("export"))
 }
 

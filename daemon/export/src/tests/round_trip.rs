@@ -2,6 +2,8 @@
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{Week, WeeklyQuery, anonymize, summarize_week};
+use longhaul_model::Timestamp;
+use longhaul_model::time::{DAY, HOUR};
 use proptest::prelude::*;
 
 use super::histories::{any_history, small};
@@ -44,7 +46,7 @@ fn caveat_of_a_stale_share_survives_an_export() {
         zone: TimeZone::UTC,
     };
     let summary = summarize_week(&anonymize(small()), &query);
-    assert!(summary.freshness.iter().any(|target| target.stalest().is_some()), "smb shows an old state");
+    assert!(summary.freshness.iter().any(|target| target.stalest().is_some()), "smb shows stale data");
     for format in FORMATS.iter().copied() {
         let imported = read(&archive(&small(), format)).unwrap().history;
         assert_eq!(summarize_week(&imported, &query), summary);
@@ -89,6 +91,21 @@ fn adjacent_windows_split_the_rounds_without_overlap() {
         assert_eq!((before.freshness.len(), after.freshness.len()), (2, 0));
         assert_eq!((&before.targets, &before.epochs), (&after.targets, &after.epochs));
     }
+}
+
+#[test]
+fn window_from_local_midnight_has_that_day_of_freshness() {
+    let mut history = small();
+    history.rounds.iter_mut().for_each(|round| round.utc_offset_seconds = -8 * 3600);
+    let day = history.rounds[0].day();
+    history.freshness.iter_mut().for_each(|changes| changes.day = day);
+    let midnight = Timestamp::UNIX_EPOCH + u32::try_from(day).unwrap() * DAY + 8 * HOUR;
+    let exported = |from| {
+        let window = Window { from: Some(from), to: None };
+        let bytes = bytes_of(Format::Csv, |output| crate::runs(history.clone(), &window, output));
+        read(&bytes).unwrap().history.freshness.len()
+    };
+    assert_eq!((exported(midnight), exported(midnight + HOUR)), (2, 0));
 }
 
 #[test]
