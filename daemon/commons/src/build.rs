@@ -13,8 +13,8 @@ use longhaul_model::{
 use crate::family::{LinkClass, MachineFamily, NasFamily, ProtocolLabel, RoundTripClass};
 use crate::figures::figures;
 use crate::share::{
-    FORMAT, OTHER, PhaseKey, RoundDesign, SCHEMA, Share, SharedEpoch, SharedHistogram, SharedPhase,
-    SharedRound, SharedRun, SharedStatus, machine_label,
+    FORMAT, OTHER, PhaseKey, RoundDesign, SCHEMA, SharedEpoch, SharedHistogram, SharedPhase, SharedResults,
+    SharedRound, SharedRun, machine_label,
 };
 
 /// Names of the phases of longhaul's own tasks. Other names are not shared.
@@ -58,7 +58,7 @@ pub struct SharedRecords {
     pub rounds: Vec<StoredRound>,
 }
 
-/// Makes a [`Share`] run by run, so that the histograms of all runs need not be in memory at once.
+/// Makes a [`SharedResults`] run by run, so that the histograms of all runs need not be in memory at once.
 #[derive(Debug)]
 pub struct ShareBuilder {
     facts: ShareFacts,
@@ -124,13 +124,13 @@ impl ShareBuilder {
     }
 
     /// Returns the file. `None` if no round has ended.
-    pub fn finish(mut self) -> Option<Share> {
+    pub fn finish(mut self) -> Option<SharedResults> {
         let first = self.records.rounds.first()?;
         let first_week = Week::of_day(first.round.started.local_day(first.round.utc_offset_seconds));
         let seed = format!("{:016x}", self.records.rounds.last()?.round.seed);
         let mut plans = vec![];
         let rounds = std::mem::take(&mut self.records.rounds);
-        let mut share = Share {
+        let mut share = SharedResults {
             format: FORMAT.to_owned(),
             schema: SCHEMA,
             longhaul: plain_version(&self.facts.longhaul),
@@ -193,7 +193,7 @@ impl ShareBuilder {
             day: u32::try_from(day - first_week.first_day()).unwrap_or(u32::MAX),
             minute: (seconds.rem_euclid(DAY.as_secs() as i64) / 60) as u32,
             scale: round.scale,
-            status: status(stored),
+            status: stored.end.as_ref().map_or(RoundStatus::CutShort, |end| end.status),
             plan: index,
             runs: runs.into_iter().map(|(_, run)| run).collect(),
         }
@@ -218,8 +218,7 @@ impl ShareBuilder {
 
     fn phase(&mut self, task: &Task, run: &Run, phase: &Phase) -> SharedPhase {
         let name = PHASES.iter().find(|known| **known == phase.name).copied().unwrap_or(OTHER);
-        let key =
-            PhaseKey { task: task.name().to_owned(), phase: name.to_owned(), cache: phase.cache.into() };
+        let key = PhaseKey { task: task.name().to_owned(), phase: name.to_owned(), cache: phase.cache };
         let index = self.phases.iter().position(|known| *known == key).unwrap_or_else(|| {
             self.phases.push(key);
             self.phases.len() - 1
@@ -259,15 +258,6 @@ fn times(task: &Task, run: &Run) -> Vec<Option<f64>> {
     }
     let times = MetricTimes::from_run(run, task.metrics());
     (0..task.metrics().len()).map(|index| times.get(index)).collect()
-}
-
-fn status(stored: &StoredRound) -> SharedStatus {
-    match stored.end.as_ref().map(|end| end.status) {
-        Some(RoundStatus::Ok) => SharedStatus::Ok,
-        Some(RoundStatus::Void) => SharedStatus::Void,
-        Some(RoundStatus::Skipped) => SharedStatus::Skipped,
-        Some(RoundStatus::CutShort) | None => SharedStatus::CutShort,
-    }
 }
 
 fn shared_histogram(

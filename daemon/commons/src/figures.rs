@@ -6,16 +6,16 @@ use longhaul_analysis::summary::{Comparison, PairSummary, pair_verdicts};
 use longhaul_model::TargetName;
 
 use crate::history::{history, last_day, target_name};
-use crate::share::{Share, SharedFigure};
+use crate::share::{SharedFigure, SharedResults};
 
 /// Returns the figures of all pairs of shares: first all tasks together, then each metric. The ratios are not adjusted for the
 /// round trip time, so that they mean the same on all machines.
-pub fn figures(share: &Share) -> Vec<SharedFigure> {
+pub fn figures(share: &SharedResults) -> Vec<SharedFigure> {
     let pairs = pair_verdicts(&history(share), last_day(share), None);
     pairs.iter().flat_map(|pair| of_pair(share, pair)).collect()
 }
 
-fn of_pair(share: &Share, pair: &PairSummary) -> Vec<SharedFigure> {
+fn of_pair(share: &SharedResults, pair: &PairSummary) -> Vec<SharedFigure> {
     let index = |name: &TargetName| (0..share.targets.len()).position(|index| target_name(index) == *name);
     let (Some(a), Some(b)) = (index(&pair.a), index(&pair.b)) else { return vec![] };
     let comparisons = pair.headline.iter().chain(&pair.tasks);

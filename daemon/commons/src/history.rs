@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use longhaul_model::time::{DAY, Timestamp};
 use longhaul_model::{
-    AnalysisSettings, EpochRecord, History, MetricTimes, RoundRecord, RoundStatus, RunRecord, TASKS,
-    TargetName, TargetRecord,
+    AnalysisSettings, EpochRecord, History, MetricTimes, RoundRecord, RunRecord, TASKS, TargetName,
+    TargetRecord,
 };
 
-use crate::share::{Share, SharedRound, SharedRun, SharedStatus};
+use crate::share::{SharedResults, SharedRound, SharedRun};
 
 /// Returns the name of a target in a file: a letter, from the 27th on with a number.
 pub fn target_name(index: usize) -> TargetName {
@@ -18,7 +18,7 @@ pub fn target_name(index: usize) -> TargetName {
 }
 
 /// Returns the history of a file. Events are not shared, so a change of the ratio is found without them.
-pub(crate) fn history(share: &Share) -> History {
+pub(crate) fn history(share: &SharedResults) -> History {
     let numbered = || share.rounds.iter().zip(1..);
     let of_round = |(round, number): (&SharedRound, i64)| -> Vec<RunRecord> {
         round.runs.iter().filter_map(|run| run_record(share, round, number, run)).collect()
@@ -45,37 +45,31 @@ pub(crate) fn history(share: &Share) -> History {
 }
 
 /// Returns the last day of a file, in days since 1970-01-01.
-pub(crate) fn last_day(share: &Share) -> i64 {
+pub(crate) fn last_day(share: &SharedResults) -> i64 {
     share.rounds.iter().map(|round| day_of(share, round)).max().unwrap_or_default()
 }
 
-fn day_of(share: &Share, round: &SharedRound) -> i64 {
+fn day_of(share: &SharedResults, round: &SharedRound) -> i64 {
     share.first_week.first_day() + i64::from(round.day)
 }
 
-fn start_of(share: &Share, round: &SharedRound) -> Timestamp {
+fn start_of(share: &SharedResults, round: &SharedRound) -> Timestamp {
     let day = u32::try_from(day_of(share, round)).unwrap_or_default();
     Timestamp::UNIX_EPOCH + day * DAY + Duration::from_secs(u64::from(round.minute) * 60)
 }
 
-fn round_record(share: &Share, round: &SharedRound, number: i64) -> RoundRecord {
-    let status = match round.status {
-        SharedStatus::Ok => RoundStatus::Ok,
-        SharedStatus::Void => RoundStatus::Void,
-        SharedStatus::CutShort => RoundStatus::CutShort,
-        SharedStatus::Skipped => RoundStatus::Skipped,
-    };
+fn round_record(share: &SharedResults, round: &SharedRound, number: i64) -> RoundRecord {
     RoundRecord {
         number,
         started_us: start_of(share, round),
         utc_offset_seconds: 0,
         scale: round.scale,
-        status: Some(status),
+        status: Some(round.status),
         reason: None,
     }
 }
 
-fn run_record(share: &Share, round: &SharedRound, number: i64, run: &SharedRun) -> Option<RunRecord> {
+fn run_record(share: &SharedResults, round: &SharedRound, number: i64, run: &SharedRun) -> Option<RunRecord> {
     let times = run.times.iter().enumerate();
     let times = times.filter_map(|(index, time)| Some((index, (*time)?)));
     Some(RunRecord {

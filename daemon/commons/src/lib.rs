@@ -1,4 +1,4 @@
-//! Results of many machines: the anonymous file that one machine shares ([`Share`]), the checks of such a file ([`check`]), and
+//! Results of many machines: the anonymous file that one machine shares ([`SharedResults`]), the checks of such a file ([`check`]), and
 //! what many files say together ([`merge`]).
 //!
 //! All functions are pure: values in, values out. A file of another user is not trusted: [`read`] refuses what cannot be one,
@@ -22,7 +22,7 @@ mod share;
 mod tests;
 
 pub use build::{ShareBuilder, ShareFacts, SharedRecords};
-pub use check::{Contradiction, ContradictionKind, check};
+pub use check::check;
 pub use family::{LinkClass, MachineFamily, NasFamily, NasVendor, ProtocolLabel, RoundTripClass, SystemName};
 pub use figures::figures;
 pub use history::target_name;
@@ -32,6 +32,6 @@ pub use merge::{
 };
 pub use read::{MAX_FILE_BYTES, ShareError, read};
 pub use share::{
-    FORMAT, OTHER, PhaseKey, RoundDesign, SCHEMA, Share, SharedCache, SharedEpoch, SharedFigure,
-    SharedHistogram, SharedPhase, SharedRound, SharedRun, SharedStatus, machine_label,
+    FORMAT, OTHER, PhaseKey, RoundDesign, SCHEMA, SharedEpoch, SharedFigure, SharedHistogram, SharedPhase,
+    SharedResults, SharedRound, SharedRun, machine_label,
 };

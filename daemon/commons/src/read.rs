@@ -5,7 +5,7 @@ use longhaul_model::{MAX_METRICS, Outcome, all_metrics};
 use serde::Deserialize;
 
 use crate::build::{PHASES, ShareBuilder};
-use crate::share::{FORMAT, OTHER, SCHEMA, Share, SharedRun, machine_label};
+use crate::share::{FORMAT, OTHER, SCHEMA, SharedResults, SharedRun, machine_label};
 
 /// Maximum size of a file in bytes. A year of hourly rounds on four targets needs half of it.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
@@ -78,7 +78,7 @@ struct Header {
 /// # Errors
 ///
 /// [`ShareError`] with the reason; it never panics.
-pub fn read(bytes: &[u8], this_week: Option<Week>) -> Result<Share, ShareError> {
+pub fn read(bytes: &[u8], this_week: Option<Week>) -> Result<SharedResults, ShareError> {
     if bytes.len() > MAX_FILE_BYTES {
         return Err(ShareError::TooLarge);
     }
@@ -92,7 +92,7 @@ pub fn read(bytes: &[u8], this_week: Option<Week>) -> Result<Share, ShareError> 
     if let Some(found) = header.schema.filter(|schema| *schema > SCHEMA) {
         return Err(ShareError::NewerSchema { found });
     }
-    let share: Share = serde_json::from_slice(bytes).map_err(ShareError::Damaged)?;
+    let share: SharedResults = serde_json::from_slice(bytes).map_err(ShareError::Damaged)?;
     validate(&share).map_err(ShareError::ImpossibleValue)?;
     validate_clock(&share, this_week).map_err(ShareError::WrongClock)?;
     Ok(share)
@@ -114,7 +114,7 @@ fn require(holds: bool, problem: &str) -> Result<(), String> {
 
 /// Checks that every text is from a closed set, every index exists and every number is possible. After it, no other code needs
 /// to check an index.
-fn validate(share: &Share) -> Result<(), String> {
+fn validate(share: &SharedResults) -> Result<(), String> {
     let is_hex = |text: &str, length| {
         text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
     };
@@ -140,7 +140,7 @@ fn validate(share: &Share) -> Result<(), String> {
     validate_figures(share)
 }
 
-fn validate_tables(share: &Share) -> Result<(), String> {
+fn validate_tables(share: &SharedResults) -> Result<(), String> {
     let is_target = |target: usize| target < share.targets.len();
     let is_task = |task: &String| task == OTHER || ShareBuilder::is_shared(task);
     require(share.epochs.iter().all(|epoch| is_target(epoch.target)), "an epoch has an unknown target")?;
@@ -169,7 +169,7 @@ fn is_duration(seconds: f64) -> bool {
     (0.0..=MAX_SECONDS).contains(&seconds)
 }
 
-fn validate_run(share: &Share, run: &SharedRun) -> Result<(), String> {
+fn validate_run(share: &SharedResults, run: &SharedRun) -> Result<(), String> {
     require(run.epoch < share.epochs.len(), "a run has an unknown epoch")?;
     require(ShareBuilder::is_shared(&run.task), "a run has an unknown task")?;
     require(is_duration(run.seconds), "a run took a negative time or more than a day")?;
@@ -188,7 +188,7 @@ fn validate_run(share: &Share, run: &SharedRun) -> Result<(), String> {
     Ok(())
 }
 
-fn validate_histograms(share: &Share) -> Result<(), String> {
+fn validate_histograms(share: &SharedResults) -> Result<(), String> {
     for histogram in &share.histograms {
         let is_known = histogram.target < share.targets.len() && histogram.phase < share.phases.len();
         require(is_known, "a histogram has an unknown target or phase")?;
@@ -200,7 +200,7 @@ fn validate_histograms(share: &Share) -> Result<(), String> {
     Ok(())
 }
 
-fn validate_figures(share: &Share) -> Result<(), String> {
+fn validate_figures(share: &SharedResults) -> Result<(), String> {
     for figure in &share.figures {
         let is_target = figure.a < share.targets.len() && figure.b < share.targets.len();
         let is_key =
@@ -215,7 +215,7 @@ fn validate_figures(share: &Share) -> Result<(), String> {
     Ok(())
 }
 
-fn validate_clock(share: &Share, this_week: Option<Week>) -> Result<(), String> {
+fn validate_clock(share: &SharedResults, this_week: Option<Week>) -> Result<(), String> {
     let (year, week) = FIRST_WEEK;
     let earliest = format!("{year}-W{week:02}").parse::<Week>().map_err(|error| error.to_string())?;
     if share.first_week < earliest {

@@ -3,7 +3,7 @@
 use std::iter::repeat_n;
 
 use longhaul_analysis::summary::{Verdict, Week};
-use longhaul_model::{CacheState, Operation, Outcome, Role, Scale};
+use longhaul_model::{CacheState, Operation, Outcome, Role, RoundStatus, Scale};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -19,7 +19,7 @@ pub const OTHER: &str = "other";
 /// Results of one machine in the form that is shared. It has no text that a user chose: only numbers, and names from closed sets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Share {
+pub struct SharedResults {
     /// Name of the format: [`FORMAT`].
     pub format: String,
     /// Version of the format.
@@ -80,7 +80,7 @@ impl RoundDesign {
 }
 
 /// A phase of a task.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseKey {
     /// Name of the task.
@@ -88,43 +88,7 @@ pub struct PhaseKey {
     /// Name of the phase, or [`OTHER`].
     pub phase: String,
     /// Cache state of the phase: `cold`, `warm` or `none`.
-    pub cache: SharedCache,
-}
-
-/// Cache state with an order, so that it can be part of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SharedCache {
-    /// The caches were emptied before.
-    Cold,
-    /// The data was just used.
-    Warm,
-    /// The phase writes, or a cache state does not apply.
-    None,
-}
-
-impl From<CacheState> for SharedCache {
-    fn from(cache: CacheState) -> Self {
-        match cache {
-            CacheState::Cold => Self::Cold,
-            CacheState::Warm => Self::Warm,
-            CacheState::None => Self::None,
-        }
-    }
-}
-
-/// Status of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SharedStatus {
-    /// All runs were made.
-    Ok,
-    /// The runs are not used.
-    Void,
-    /// The round was stopped before its end.
-    CutShort,
-    /// The round was not started.
-    Skipped,
+    pub cache: CacheState,
 }
 
 /// A round.
@@ -137,8 +101,8 @@ pub struct SharedRound {
     pub minute: u32,
     /// Size of the test data.
     pub scale: Scale,
-    /// Status of the round.
-    pub status: SharedStatus,
+    /// Status of the round; `cut-short` if it has not ended.
+    pub status: RoundStatus,
     /// Index of its plan.
     pub plan: usize,
     /// Its runs in the order in which they were made.
@@ -259,7 +223,7 @@ pub fn machine_label(seed: &str) -> String {
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Share {
+impl SharedResults {
     /// Returns the content of the file as JSON text: one line for each round, histogram and figure, so that Git stores changes
     /// and not copies.
     pub fn to_json(&self) -> String {

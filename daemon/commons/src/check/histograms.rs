@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_model::{bucket_of, upper_bound_ns};
 
-use super::finding::{Contradiction, ContradictionKind};
-use crate::share::{Share, SharedHistogram};
+use crate::share::{SharedHistogram, SharedResults};
 
 /// Number of calls and their total time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,21 +14,17 @@ struct Totals {
 }
 
 /// Finds histograms that contradict themselves or the runs.
-pub(super) fn check(share: &Share) -> Vec<Contradiction> {
-    let finding = |text: String| vec![Contradiction::new(ContradictionKind::Histograms, text)];
+pub(super) fn check(share: &SharedResults) -> Vec<String> {
     let name = |phase: usize| format!("{} of {}", share.phases[phase].phase, share.phases[phase].task);
     if let Some(broken) = share.histograms.iter().find(|histogram| !is_consistent(histogram)) {
         let place = name(broken.phase);
-        return finding(format!(
-            "the buckets of {} in {place} do not agree with their sum",
-            broken.operation
-        ));
+        return vec![format!("the buckets of {} in {place} do not agree with their sum", broken.operation)];
     }
     let (of_runs, of_histograms) = (of_runs(share), of_histograms(share));
     let differs = |key: &&(usize, usize)| of_runs.get(key) != of_histograms.get(key);
     match of_runs.keys().chain(of_histograms.keys()).find(differs) {
         Some((_, phase)) => {
-            finding(format!("the histograms of {} do not have the calls of its runs", name(*phase)))
+            vec![format!("the histograms of {} do not have the calls of its runs", name(*phase))]
         }
         None => vec![],
     }
@@ -52,7 +47,7 @@ fn is_consistent(histogram: &SharedHistogram) -> bool {
         && bucket_of(histogram.max_ns) == last
 }
 
-fn of_runs(share: &Share) -> BTreeMap<(usize, usize), Totals> {
+fn of_runs(share: &SharedResults) -> BTreeMap<(usize, usize), Totals> {
     let mut totals: BTreeMap<(usize, usize), Totals> = BTreeMap::new();
     for (_, run) in share.runs() {
         for phase in run.phases.iter().filter(|phase| phase.calls > 0) {
@@ -64,7 +59,7 @@ fn of_runs(share: &Share) -> BTreeMap<(usize, usize), Totals> {
     totals
 }
 
-fn of_histograms(share: &Share) -> BTreeMap<(usize, usize), Totals> {
+fn of_histograms(share: &SharedResults) -> BTreeMap<(usize, usize), Totals> {
     let mut totals: BTreeMap<(usize, usize), Totals> = BTreeMap::new();
     for histogram in &share.histograms {
         let known = totals.entry((histogram.target, histogram.phase)).or_default();

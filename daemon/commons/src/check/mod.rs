@@ -4,25 +4,28 @@
 //! were changed after they were measured.
 
 mod completeness;
-mod finding;
 mod histograms;
 mod order;
 mod physics;
 mod recomputed;
 
-use crate::share::Share;
-pub use finding::{Contradiction, ContradictionKind};
+use crate::share::SharedResults;
 
-/// Returns the contradictions in a file; none for a file as it was exported. The file must have been read by
-/// [`read`](crate::read), or made by a [`ShareBuilder`](crate::ShareBuilder).
-pub fn check(share: &Share) -> Vec<Contradiction> {
-    let checks = [
-        completeness::check as fn(&Share) -> Vec<Contradiction>,
-        order::check,
-        physics::times,
-        physics::traffic,
-        histograms::check,
-        recomputed::check,
+type Check = fn(&SharedResults) -> Vec<String>;
+
+/// Returns the contradictions in a file, each as its kind and a sentence without its end; none for a file as it was exported. The
+/// file must have been read by [`read`](crate::read), or made by a [`ShareBuilder`](crate::ShareBuilder).
+pub fn check(share: &SharedResults) -> Vec<String> {
+    let checks: [(&str, Check); 6] = [
+        ("completeness", completeness::check),
+        ("order", order::check),
+        ("times", physics::times),
+        ("traffic", physics::traffic),
+        ("histograms", histograms::check),
+        ("figures", recomputed::check),
     ];
-    checks.iter().flat_map(|check| check(share)).collect()
+    let found = |(kind, check): &(&str, Check)| -> Vec<String> {
+        check(share).iter().map(|text| format!("{kind}: {text}")).collect()
+    };
+    checks.iter().flat_map(found).collect()
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_model::{Outcome, TASKS, WaitMetric, median};
+use longhaul_model::{CacheState, Outcome, TASKS, WaitMetric, median};
 
-use super::finding::{Contradiction, ContradictionKind};
-use crate::share::{PhaseKey, Share, SharedCache, SharedPhase, SharedRun};
+use crate::family::ProtocolLabel;
+use crate::share::{PhaseKey, SharedPhase, SharedResults, SharedRun};
 
 /// Phases in which several threads make calls at once. In all others calls follow each other.
 const PARALLEL_PHASES: [&str; 4] = ["copy", "open", "speed-large", "speed-small"];
@@ -33,14 +33,13 @@ const MIN_COLD_BYTES: f64 = 0.5;
 const MIN_BYTES: u64 = 1 << 20;
 
 /// Finds times that are impossible.
-pub(super) fn times(share: &Share) -> Vec<Contradiction> {
-    let finding = |text: String| Contradiction::new(ContradictionKind::Times, text);
+pub(super) fn times(share: &SharedResults) -> Vec<String> {
     let complete = || share.runs().map(|(_, run)| run).filter(|run| run.outcome == Outcome::Ok);
     let of_run = complete().find_map(|run| impossible_run(share, run));
-    of_run.into_iter().chain(too_short_metric(share)).chain(too_few_round_trips(share)).map(finding).collect()
+    of_run.into_iter().chain(too_short_metric(share)).chain(too_few_round_trips(share)).collect()
 }
 
-fn impossible_run(share: &Share, run: &SharedRun) -> Option<String> {
+fn impossible_run(share: &SharedResults, run: &SharedRun) -> Option<String> {
     let sum: f64 = run.phases.iter().map(|phase| phase.seconds).sum();
     if sum > run.seconds * 1.001 + SLACK {
         return Some(format!("a run of {} took {:.3} s, but its phases {sum:.3} s", run.task, run.seconds));
@@ -52,7 +51,7 @@ fn impossible_run(share: &Share, run: &SharedRun) -> Option<String> {
 }
 
 /// Finds a phase whose calls took longer than the phase itself.
-fn too_long_calls(share: &Share, run: &SharedRun, phase: &SharedPhase) -> Option<String> {
+fn too_long_calls(share: &SharedResults, run: &SharedRun, phase: &SharedPhase) -> Option<String> {
     let name = share.phases[phase.key].phase.as_str();
     let threads = if PARALLEL_PHASES.contains(&name) { MAX_THREADS } else { 1.0 };
     let calls = phase.call_ns as f64 / 1e9;
@@ -64,7 +63,7 @@ fn too_long_calls(share: &Share, run: &SharedRun, phase: &SharedPhase) -> Option
 
 /// Returns each metric of a run with its time and the duration of its phases.
 fn metrics<'s>(
-    share: &'s Share,
+    share: &'s SharedResults,
     run: &'s SharedRun,
 ) -> impl Iterator<Item = (&'static WaitMetric, f64, f64)> + use<'s> {
     let task = TASKS.iter().find(|task| task.name() == run.task);
@@ -73,7 +72,7 @@ fn metrics<'s>(
 }
 
 /// Finds a metric that took longer than its phases.
-fn too_long_metric(share: &Share, run: &SharedRun) -> Option<String> {
+fn too_long_metric(share: &SharedResults, run: &SharedRun) -> Option<String> {
     let is_too_long = |(_, time, phases): &(&WaitMetric, f64, f64)| *time > phases * 1.001 + SLACK;
     let (metric, time, phases) = metrics(share, run).find(is_too_long)?;
     Some(format!("{} took {time:.3} s, but its phases {phases:.3} s", metric.name))
@@ -85,7 +84,7 @@ fn typical(values: &[f64]) -> Option<f64> {
 }
 
 /// Finds a metric that is usually much shorter than its phases.
-fn too_short_metric(share: &Share) -> Option<String> {
+fn too_short_metric(share: &SharedResults) -> Option<String> {
     let mut quotients: BTreeMap<(usize, &str), Vec<f64>> = BTreeMap::new();
     for (_, run) in share.runs() {
         for (metric, time, phases) in metrics(share, run) {
@@ -101,10 +100,10 @@ fn too_short_metric(share: &Share) -> Option<String> {
 }
 
 /// Returns the duration of the phases of a metric; `None` if one is missing.
-fn duration(share: &Share, run: &SharedRun, metric: &WaitMetric) -> Option<f64> {
-    let cache = SharedCache::from(metric.cache);
+fn duration(share: &SharedResults, run: &SharedRun, metric: &WaitMetric) -> Option<f64> {
+    let cache = metric.cache;
     let is_of =
-        |key: &PhaseKey, name: &str| key.phase == name && (cache == SharedCache::None || key.cache == cache);
+        |key: &PhaseKey, name: &str| key.phase == name && (cache == CacheState::None || key.cache == cache);
     let seconds = |(name, _): &(&str, &str)| {
         let phase = run.phases.iter().find(|phase| is_of(&share.phases[phase.key], name))?;
         Some(phase.seconds)
@@ -114,7 +113,7 @@ fn duration(share: &Share, run: &SharedRun, metric: &WaitMetric) -> Option<f64> 
 
 /// Finds a phase whose calls were answered faster than the network allows. Only phases without file data are judged: there, a
 /// thread waits for each request.
-fn too_few_round_trips(share: &Share) -> Option<String> {
+fn too_few_round_trips(share: &SharedResults) -> Option<String> {
     let mut quotients: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
     for (_, run) in share.runs() {
         let Some(rtt) = run.rtt_us.filter(|rtt| *rtt > 0) else { continue };
@@ -135,13 +134,14 @@ fn too_few_round_trips(share: &Share) -> Option<String> {
     })
 }
 
-/// Finds cold phases whose data did not cross the wire.
-pub(super) fn traffic(share: &Share) -> Vec<Contradiction> {
+/// Finds cold phases whose data did not cross the wire. There is none to a local disk, which may have it in memory.
+pub(super) fn traffic(share: &SharedResults) -> Vec<String> {
     let mut shares: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
-    for (_, run) in share.runs() {
+    let has_wire = |run: &SharedRun| share.epochs[run.epoch].protocol != ProtocolLabel::Local;
+    for run in share.runs().map(|(_, run)| run).filter(|run| has_wire(run)) {
         for phase in run.phases.iter().filter(|phase| phase.read >= MIN_BYTES) {
             let Some(crossed) = phase.wire_read else { continue };
-            if share.phases[phase.key].cache == SharedCache::Cold {
+            if share.phases[phase.key].cache == CacheState::Cold {
                 let known = shares.entry((share.target_of(run), phase.key)).or_default();
                 known.push(crossed as f64 / phase.read as f64);
             }
@@ -153,5 +153,5 @@ pub(super) fn traffic(share: &Share) -> Vec<Contradiction> {
         let percent = typical * 100.0;
         Some(format!("only {percent:.0} % of the bytes that {phase} of {task} read cold crossed the wire"))
     });
-    found.into_iter().map(|text| Contradiction::new(ContradictionKind::Traffic, text)).collect()
+    found.into_iter().collect()
 }

@@ -1,31 +1,29 @@
 //! Computes all figures again.
 
-use super::finding::{Contradiction, ContradictionKind};
 use crate::figures::figures;
-use crate::share::{Share, SharedFigure};
+use crate::share::{SharedFigure, SharedResults};
 
 /// Largest relative difference between equal figures of two machines. Their mathematical functions differ in the last digits.
 const TOLERANCE: f64 = 1e-6;
 
 /// Finds figures that do not follow from the rounds, or are missing.
-pub(super) fn check(share: &Share) -> Vec<Contradiction> {
+pub(super) fn check(share: &SharedResults) -> Vec<String> {
     let computed = figures(share);
-    let finding = |text: String| vec![Contradiction::new(ContradictionKind::Figures, text)];
     if computed.len() != share.figures.len() {
-        return finding(format!(
+        return vec![format!(
             "it has {} figures, but its rounds give {}",
             share.figures.len(),
             computed.len()
-        ));
+        )];
     }
     let differs = |(stated, computed): &(&SharedFigure, &SharedFigure)| !agree(stated, computed);
     match share.figures.iter().zip(&computed).find(differs) {
-        Some((stated, computed)) => finding(format!(
+        Some((stated, computed)) => vec![format!(
             "the ratio of {} is given as {:.3}, but its rounds give {:.3}, or its interval, days or verdict differ",
             stated.key,
             stated.ln_ratio.exp(),
             computed.ln_ratio.exp()
-        )),
+        )],
         None => vec![],
     }
 }

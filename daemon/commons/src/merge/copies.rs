@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use longhaul_model::fnv;
 
 use super::values::RefusedFile;
-use crate::share::{PhaseKey, Share};
+use crate::share::{PhaseKey, SharedResults};
 
 /// Least number of runs by which two machines are compared.
 const MIN_RUNS: usize = 60;
@@ -19,7 +19,7 @@ const MAX_CORRELATION: f64 = 0.9;
 const MAX_REPEATED: f64 = 0.5;
 
 /// A file with its name.
-pub(super) type NamedShare = (String, Share);
+pub(super) type NamedShare = (String, SharedResults);
 
 /// Returns the newest file of each machine, in the order of the labels of the machines.
 pub(super) fn newest_of_each(files: Vec<NamedShare>, refused: &mut Vec<RefusedFile>) -> Vec<NamedShare> {
@@ -44,11 +44,11 @@ pub(super) fn newest_of_each(files: Vec<NamedShare>, refused: &mut Vec<RefusedFi
 /// Returns the file with the later last round first; of two with the same, the one with more rounds, or else the one whose content
 /// comes first, so that the order of the files changes nothing.
 fn newer_first(one: NamedShare, other: NamedShare) -> (NamedShare, NamedShare) {
-    let last = |share: &Share| {
+    let last = |share: &SharedResults| {
         let last = share.rounds.last()?;
         Some((share.first_week.first_day() + i64::from(last.day), last.minute))
     };
-    let rank = |share: &Share| (last(share), share.rounds.len());
+    let rank = |share: &SharedResults| (last(share), share.rounds.len());
     let is_newer = match rank(&other.1).cmp(&rank(&one.1)) {
         Ordering::Greater => true,
         Ordering::Less => false,
@@ -58,7 +58,7 @@ fn newer_first(one: NamedShare, other: NamedShare) -> (NamedShare, NamedShare) {
 }
 
 /// Returns the files without those that repeat the times of a file before them.
-pub(super) fn without_copies(files: Vec<NamedShare>, refused: &mut Vec<RefusedFile>) -> Vec<Share> {
+pub(super) fn without_copies(files: Vec<NamedShare>, refused: &mut Vec<RefusedFile>) -> Vec<SharedResults> {
     let mut kept: Vec<(NamedShare, MeasuredTimes)> = vec![];
     for (name, share) in files {
         let times = MeasuredTimes::of(&share);
@@ -82,7 +82,7 @@ struct MeasuredTimes {
 }
 
 impl MeasuredTimes {
-    fn of(share: &Share) -> Self {
+    fn of(share: &SharedResults) -> Self {
         let phases = share.runs().flat_map(|(_, run)| &run.phases).filter(|phase| phase.call_ns > 0);
         // Not the index of the key: a copy may have them in another order.
         let keys: Vec<u64> = share.phases.iter().map(hash_of).collect();
@@ -116,7 +116,7 @@ fn hash_of(key: &PhaseKey) -> u64 {
 
 /// Returns the logarithms of the durations of runs, in the order of rounds, tasks and targets, without the mean of each task and
 /// target.
-fn scatter(share: &Share) -> Vec<f64> {
+fn scatter(share: &SharedResults) -> Vec<f64> {
     let mut runs: Vec<(usize, &str, usize, f64)> = vec![];
     for (index, round) in share.rounds.iter().enumerate() {
         for run in &round.runs {

@@ -7,7 +7,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use crate::share::Share;
+use crate::share::SharedResults;
 use groups::merged_pair;
 use pooled::MachineFigures;
 use values::PairKey;
@@ -20,7 +20,7 @@ pub use values::{
 /// depend on how often a file is given.
 pub fn merge(files: Vec<SharedFile>) -> Merged {
     let mut refused = vec![];
-    let mut usable: Vec<(String, Share)> = vec![];
+    let mut usable: Vec<(String, SharedResults)> = vec![];
     for file in files {
         match file.content {
             Ok(share) => usable.push((file.name, share)),

@@ -5,7 +5,7 @@ use longhaul_analysis::summary::ALPHA;
 
 use super::values::{Agreement, MachineRatio, MergedResult, PairKey};
 use crate::family::{MachineFamily, ProtocolLabel};
-use crate::share::{Share, SharedFigure};
+use crate::share::{SharedFigure, SharedResults};
 
 /// Number of valid days from which a machine counts.
 const MIN_DAYS: usize = 5;
@@ -40,7 +40,7 @@ impl MachineFigures {
 
 /// Returns the figures of a machine by protocols. Of several pairs of targets with the same protocols, the one with the most
 /// rounds counts: a machine has one voice.
-pub(super) fn by_protocols(share: &Share) -> Vec<(PairKey, MachineFigures)> {
+pub(super) fn by_protocols(share: &SharedResults) -> Vec<(PairKey, MachineFigures)> {
     let Some(scale) = share.scale() else { return vec![] };
     let protocols: Vec<ProtocolLabel> =
         (0..share.targets.len()).map(|target| share.protocol_of(target)).collect();

@@ -4,7 +4,7 @@ use longhaul_model::Scale;
 use serde::Serialize;
 
 use crate::family::{LinkClass, MachineFamily, NasFamily, ProtocolLabel, RoundTripClass, SystemName};
-use crate::share::Share;
+use crate::share::SharedResults;
 
 /// Two protocols and the size of the test data.
 pub(super) type PairKey = (ProtocolLabel, ProtocolLabel, &'static str);
@@ -59,7 +59,7 @@ pub struct SharedFile {
     /// Name of the file, for messages.
     pub name: String,
     /// Content, or the reason as the continuation of a sentence that names the file.
-    pub content: Result<Share, String>,
+    pub content: Result<SharedResults, String>,
 }
 
 /// Results of many machines together.

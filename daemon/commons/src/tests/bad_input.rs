@@ -1,10 +1,10 @@
 //! Files that cannot be those of another machine are refused with the reason, and the others still merge.
 
 use longhaul_analysis::summary::Week;
-use longhaul_model::Role;
+use longhaul_model::{Role, RoundStatus};
 
 use super::machines::{named, share};
-use crate::{MAX_FILE_BYTES, RoundDesign, Share, SharedFile, SharedRound, SharedStatus, merge, read};
+use crate::{MAX_FILE_BYTES, RoundDesign, SharedFile, SharedResults, SharedRound, merge, read};
 
 fn reason(bytes: &[u8]) -> String {
     read(bytes, Some("2026-W10".parse::<Week>().unwrap())).unwrap_err().to_string()
@@ -46,7 +46,7 @@ fn each_bad_file_is_refused_with_its_reason() {
 }
 
 /// Returns why a file is refused that this changes.
-fn reason_after(change: fn(&mut Share)) -> String {
+fn reason_after(change: fn(&mut SharedResults)) -> String {
     let mut changed = share(1, 0.0);
     change(&mut changed);
     read(changed.to_json().as_bytes(), None).unwrap_err().to_string()
@@ -59,7 +59,7 @@ fn file_that_would_take_hours_to_check_is_refused() {
     let large_plan = reason_after(|share| {
         share.plans.push(RoundDesign { tasks: vec!["folder-index".to_owned(); 100], targets: vec![0; 32] });
         let round = SharedRound { plan: share.plans.len() - 1, runs: vec![], ..share.rounds[0].clone() };
-        let void = SharedRound { status: SharedStatus::Void, ..round };
+        let void = SharedRound { status: RoundStatus::Void, ..round };
         share.rounds.extend(std::iter::repeat_n(void, 2_000));
     });
     assert!(large_plan.contains("more than 5 million runs"), "{large_plan}");

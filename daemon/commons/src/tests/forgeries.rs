@@ -1,11 +1,11 @@
 //! Files that were changed after they were measured are refused, and those that were not are not.
 
-use longhaul_model::Outcome;
 use longhaul_model::draw::draw_below;
+use longhaul_model::{CacheState, Outcome, RoundStatus};
 
 use super::machines::{named, share};
 use crate::{
-    Share, SharedCache, SharedPhase, SharedRun, SharedStatus, check, figures, machine_label, merge, read,
+    ProtocolLabel, SharedPhase, SharedResults, SharedRun, check, figures, machine_label, merge, read,
 };
 
 /// Seeds of each kind of forgery.
@@ -14,7 +14,7 @@ const SEEDS: std::ops::Range<u64> = 0..5;
 const FAVOURED: usize = 1;
 
 /// A way to change a file. Each forger computes all figures again, with the code that made the real ones.
-type Forgery = fn(&mut Share, u64);
+type Forgery = fn(&mut SharedResults, u64);
 
 const FORGERIES: [(&str, Forgery); 12] = [
     ("times scaled", scale_times),
@@ -31,18 +31,18 @@ const FORGERIES: [(&str, Forgery); 12] = [
     ("rounds repeated", repeat_rounds),
 ];
 
-fn is_favoured(share: &Share, run: &SharedRun) -> bool {
+fn is_favoured(share: &SharedResults, run: &SharedRun) -> bool {
     share.target_of(run) == FAVOURED
 }
 
 /// Changes the runs of the favoured target.
-fn change_runs(share: &mut Share, change: impl Fn(&mut SharedRun)) {
+fn change_runs(share: &mut SharedResults, change: impl Fn(&mut SharedRun)) {
     let epochs: Vec<usize> = share.epochs.iter().map(|epoch| epoch.target).collect();
     let runs = share.rounds.iter_mut().flat_map(|round| &mut round.runs);
     runs.filter(|run| epochs[run.epoch] == FAVOURED).for_each(change);
 }
 
-fn scale_times(share: &mut Share, seed: u64) {
+fn scale_times(share: &mut SharedResults, seed: u64) {
     let factor = 0.5 + 0.04 * seed as f64;
     change_runs(share, |run| {
         run.times.iter_mut().flatten().for_each(|time| *time *= factor);
@@ -50,7 +50,7 @@ fn scale_times(share: &mut Share, seed: u64) {
     });
 }
 
-fn scale_everything(share: &mut Share, seed: u64) {
+fn scale_everything(share: &mut SharedResults, seed: u64) {
     let factor = 0.4 + 0.05 * seed as f64;
     scale_times(share, seed);
     change_runs(share, |run| {
@@ -65,17 +65,17 @@ fn scale_everything(share: &mut Share, seed: u64) {
     }
 }
 
-fn relabel(share: &mut Share, seed: u64) {
+fn relabel(share: &mut SharedResults, seed: u64) {
     share.machine = machine_label(&format!("{seed:016x}"));
 }
 
-fn reseed(share: &mut Share, seed: u64) {
+fn reseed(share: &mut SharedResults, seed: u64) {
     share.seed = format!("{:016x}", seed + 1);
     share.machine = machine_label(&share.seed);
 }
 
-fn remove_slow_rounds(share: &mut Share, seed: u64) {
-    let time = |share: &Share, index: usize| -> f64 {
+fn remove_slow_rounds(share: &mut SharedResults, seed: u64) {
+    let time = |share: &SharedResults, index: usize| -> f64 {
         let runs = share.rounds[index].runs.iter().filter(|run| is_favoured(share, run));
         runs.map(|run| run.seconds).sum()
     };
@@ -90,7 +90,7 @@ fn remove_slow_rounds(share: &mut Share, seed: u64) {
     });
 }
 
-fn replace_slow_runs(share: &mut Share, _: u64) {
+fn replace_slow_runs(share: &mut SharedResults, _: u64) {
     let runs = || share.rounds.iter().flat_map(|round| &round.runs).filter(|run| is_favoured(share, run));
     let of_task = |task: &'static str| {
         let best = runs().filter(move |run| run.task == task && run.outcome == Outcome::Ok);
@@ -105,7 +105,7 @@ fn replace_slow_runs(share: &mut Share, _: u64) {
     });
 }
 
-fn shuffle_order(share: &mut Share, seed: u64) {
+fn shuffle_order(share: &mut SharedResults, seed: u64) {
     for (index, round) in (0..).zip(&mut share.rounds) {
         if round.runs.len() >= 4 && draw_below(seed, 3, index, 10) == 0 {
             round.runs.swap(0, 1);
@@ -113,7 +113,7 @@ fn shuffle_order(share: &mut Share, seed: u64) {
     }
 }
 
-fn edit_histograms(share: &mut Share, seed: u64) {
+fn edit_histograms(share: &mut SharedResults, seed: u64) {
     let own = share.histograms.iter_mut().filter(|histogram| histogram.target == FAVOURED);
     for histogram in own {
         // The slowest tenth of the calls moves to the fastest bucket.
@@ -131,13 +131,13 @@ fn edit_histograms(share: &mut Share, seed: u64) {
     }
 }
 
-fn edit_figures(share: &mut Share, seed: u64) {
+fn edit_figures(share: &mut SharedResults, seed: u64) {
     let figure = share.figures.iter_mut().find(|figure| figure.key == "overall").unwrap();
     figure.ln_ratio -= 0.02 + 0.01 * seed as f64;
     figure.ln_e += 2.0;
 }
 
-fn remove_failures(share: &mut Share, _: u64) {
+fn remove_failures(share: &mut SharedResults, _: u64) {
     let first = share.rounds.iter_mut().find(|round| round.runs.len() == 4).unwrap();
     first.runs[3].outcome = Outcome::Hung;
     for round in &mut share.rounds {
@@ -145,7 +145,7 @@ fn remove_failures(share: &mut Share, _: u64) {
     }
 }
 
-fn remove_traffic(share: &mut Share, seed: u64) {
+fn remove_traffic(share: &mut SharedResults, seed: u64) {
     change_runs(share, |run| {
         run.phases
             .iter_mut()
@@ -153,9 +153,9 @@ fn remove_traffic(share: &mut Share, seed: u64) {
     });
 }
 
-fn repeat_rounds(share: &mut Share, seed: u64) {
+fn repeat_rounds(share: &mut SharedResults, seed: u64) {
     let last = share.rounds.last().map_or(0, |round| round.day);
-    let again = share.rounds.iter().filter(|round| round.status == SharedStatus::Ok).cloned();
+    let again = share.rounds.iter().filter(|round| round.status == RoundStatus::Ok).cloned();
     let again: Vec<_> = again.skip(seed as usize).collect();
     share.rounds.extend(again.into_iter().map(|mut round| {
         round.day += last + 1;
@@ -163,8 +163,20 @@ fn repeat_rounds(share: &mut Share, seed: u64) {
     }));
 }
 
+#[test]
+fn traffic_of_a_local_disk_is_not_judged() {
+    let mut share = share(5, 0.3);
+    remove_traffic(&mut share, 0);
+    let is_found = |share: &SharedResults| check(share).iter().any(|text| text.starts_with("traffic: "));
+    assert!(is_found(&share));
+    share.epochs.iter_mut().filter(|epoch| epoch.target == FAVOURED).for_each(|epoch| {
+        epoch.protocol = ProtocolLabel::Local;
+    });
+    assert!(!is_found(&share));
+}
+
 /// Returns whether a file is refused, alone or next to the one that it was made from.
-fn is_refused(original: &Share, forged: &Share) -> bool {
+fn is_refused(original: &SharedResults, forged: &SharedResults) -> bool {
     if read(forged.to_json().as_bytes(), None).is_err() || !check(forged).is_empty() {
         return true;
     }
@@ -199,7 +211,7 @@ fn honest_files_are_accepted() {
         let share = share(number, 0.04 * ((number % 5) as f64 - 2.0));
         let again = read(share.to_json().as_bytes(), None).unwrap();
         assert_eq!(again, share, "a file keeps every value");
-        assert_eq!(check(&again), [], "machine {number}");
+        assert_eq!(check(&again), [""; 0], "machine {number}");
     }
 }
 
@@ -242,7 +254,7 @@ fn copy_with_another_order_of_its_phases_is_refused_next_to_the_original() {
     assert!(merged.refused[0].reason.contains("a copy"), "{:?}", merged.refused);
 }
 
-fn phases_of(share: &mut Share) -> impl Iterator<Item = &mut SharedPhase> {
+fn phases_of(share: &mut SharedResults) -> impl Iterator<Item = &mut SharedPhase> {
     share.rounds.iter_mut().flat_map(|round| &mut round.runs).flat_map(|run| &mut run.phases)
 }
 
@@ -250,11 +262,11 @@ fn phases_of(share: &mut Share) -> impl Iterator<Item = &mut SharedPhase> {
 #[test]
 fn single_odd_run_is_no_contradiction() {
     let mut odd = share(1, 0.0);
-    let is_cold: Vec<bool> = odd.phases.iter().map(|key| key.cache == SharedCache::Cold).collect();
+    let is_cold: Vec<bool> = odd.phases.iter().map(|key| key.cache == CacheState::Cold).collect();
     phases_of(&mut odd).for_each(|phase| (phase.wire_read, phase.requests) = (None, None));
     let read_cold = phases_of(&mut odd).find(|phase| is_cold[phase.key] && phase.read > 1 << 20).unwrap();
     read_cold.wire_read = Some(0);
     let listed = phases_of(&mut odd).find(|phase| phase.read == 0 && phase.written == 0).unwrap();
     listed.requests = Some(1_000_000);
-    assert_eq!(check(&odd), []);
+    assert_eq!(check(&odd), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! Tests over made-up machines.
+//! Tests over synthetic machines.
 
 mod bad_input;
 mod error_rates;

@@ -1,6 +1,6 @@
 //! No name, path, address or user of a machine is in its file.
 
-use longhaul_demo::machine::{MachineSpec, MadeUpMachine, made_up_machine};
+use longhaul_demo::machine::{MachineSpec, SyntheticMachine, synthetic_machine};
 use longhaul_model::draw::{draw, draw_below};
 use longhaul_model::{Failure, Operation, Protocol, TargetName};
 
@@ -30,7 +30,7 @@ fn private(file: u64, place: u64) -> String {
 }
 
 /// Puts private texts wherever a machine stores text.
-fn with_private_names(mut machine: MadeUpMachine, file: u64) -> MadeUpMachine {
+fn with_private_names(mut machine: SyntheticMachine, file: u64) -> SyntheticMachine {
     let names: Vec<TargetName> = (0..2).map(|target| format!("zq{file}-{target}").parse().unwrap()).collect();
     let renamed =
         |name: &TargetName| if name.as_str() == "smb" { names[0].clone() } else { names[1].clone() };
@@ -73,7 +73,7 @@ fn with_private_names(mut machine: MadeUpMachine, file: u64) -> MadeUpMachine {
 /// Checks that the file with this number has no private text.
 fn check_file(file: u64) {
     let spec = MachineSpec { days: 1, rounds_per_day: 1, ..MachineSpec::small(draw(3, 1, file), 0.0) };
-    let text = share_of(with_private_names(made_up_machine(&spec), file)).to_json();
+    let text = share_of(with_private_names(synthetic_machine(&spec), file)).to_json();
     let mark = format!("zq{file}");
     assert!(!text.contains(&mark) && !text.contains("anna"), "file {file}: {text}");
     assert!(!text.contains(['/', '@', '\\']), "file {file} has a path or an address: {text}");
