@@ -50,7 +50,10 @@ impl LoadedConfig {
             };
             if error != last_error {
                 eprintln!("longhauld: {error}. longhauld waits until the file is changed");
-                tracing::error!("{error}. longhauld waits until the file is changed");
+                tracing::error!(
+                    error,
+                    "the configuration cannot be used: longhauld waits until the file is changed"
+                );
                 last_error = error;
             }
             // The file is read again even if its time and size are the same: two edits within one tick of the kernel's

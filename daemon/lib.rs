@@ -43,7 +43,8 @@ use log::Log;
 use notifier::{Notifier, NotifierDeps};
 use watchers::{ConfigReceivers, ConfigVersions};
 
-/// Exit code for an invalid command line or configuration.
+/// Exit code for an invalid command line or configuration, and for a database that cannot be used where it is. systemd does not restart
+/// a service that exits with it (`RestartPreventExitStatus` of the unit).
 const EXIT_USAGE: u8 = 2;
 /// Exit code if another longhaul process measures with this database.
 const EXIT_ALREADY_RUNNING: u8 = 4;
@@ -68,7 +69,7 @@ pub fn main(version: &'static str) -> ExitCode {
             let hint = error.chain().find_map(|cause| cause.downcast_ref::<longhaul_store::Error>()?.hint());
             let text = [with_causes(error.chain())].into_iter().chain(hint).collect::<Vec<_>>().join(": ");
             eprintln!("longhauld: {text}");
-            tracing::error!("{text}");
+            tracing::error!(error = text, "longhauld cannot go on");
             ExitCode::from(exit_code(&error))
         }
     }
@@ -77,9 +78,16 @@ pub fn main(version: &'static str) -> ExitCode {
 fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<DatabaseLockError>() {
         Some(DatabaseLockError::AlreadyLocked { .. }) => EXIT_ALREADY_RUNNING,
-        _ if error.downcast_ref::<ConfigError>().is_some() => EXIT_USAGE,
+        _ if error.downcast_ref::<ConfigError>().is_some() || is_unusable_database(error) => EXIT_USAGE,
         _ => 1,
     }
+}
+
+/// Returns whether the database cannot be used however often the service is restarted.
+fn is_unusable_database(error: &anyhow::Error) -> bool {
+    use longhaul_store::Error::{Foreign, NotLocal, SchemaTooNew};
+    let cause = error.chain().find_map(|cause| cause.downcast_ref::<longhaul_store::Error>());
+    cause.is_some_and(|cause| matches!(cause, NotLocal { .. } | Foreign { .. } | SchemaTooNew { .. }))
 }
 
 fn run_worker() -> anyhow::Result<()> {
@@ -173,7 +181,7 @@ fn log_start(safe_mode: bool, limit: Option<std::io::Error>) {
 fn database_path(arguments: &Arguments, config: &Config) -> Result<PathBuf, PathError> {
     match paths::database_path(arguments.database.as_deref(), config) {
         Err(PathError::Fixed(error)) => {
-            tracing::warn!("{error}");
+            tracing::warn!(%error, "an argument is not used");
             paths::database_path(None, config)
         }
         found => found,
@@ -242,4 +250,24 @@ fn lock_database(database: &Path) -> anyhow::Result<DatabaseLock> {
         }
     }
     Ok(DatabaseLock::acquire(database, &mounts)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::{Mount, Protocol};
+    use longhaul_store::Error;
+
+    use super::*;
+
+    #[test]
+    fn database_on_a_share_ends_without_a_restart() {
+        let home = [Mount::new("/", "nas:/home", Protocol::Nfs(None))];
+        let database = Path::new("/nonexistent/longhaul.sqlite");
+        let error = DatabaseLock::acquire(database, &home).err().unwrap();
+        assert_eq!(exit_code(&error.into()), EXIT_USAGE);
+        let foreign = Error::Foreign { path: database.to_owned() };
+        assert_eq!(exit_code(&foreign.into()), EXIT_USAGE, "from opening it");
+        let full = Error::DiskFull { path: database.to_owned(), operation: "open the database" };
+        assert_eq!(exit_code(&DatabaseLockError::from(full).into()), 1, "a later start may succeed");
+    }
 }

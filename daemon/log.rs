@@ -133,7 +133,11 @@ impl RotationState {
         self.path.with_extension(format!("log.{number}"))
     }
 
+    /// Continues with an empty file. The new file is opened first, and takes the name of the log last: if that is not possible,
+    /// no file has moved, and the log goes on in the full one.
     fn rotate(&mut self) -> io::Result<()> {
+        let new_path = self.path.with_extension("log.new");
+        let file = private_files::options().create(true).append(true).open(&new_path)?;
         for number in (1..ROTATED_LOG_FILES).rev() {
             let _ = std::fs::rename(self.rotated_path(number), self.rotated_path(number + 1));
         }
@@ -142,7 +146,8 @@ impl RotationState {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             renamed => renamed?,
         }
-        self.file = private_files::options().create(true).append(true).open(&self.path)?;
+        std::fs::rename(&new_path, &self.path)?;
+        self.file = file;
         self.written_bytes = 0;
         Ok(())
     }
@@ -153,7 +158,10 @@ impl Write for RotatingFile {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut inner = self.state.lock();
         if inner.written_bytes > 0 && inner.written_bytes + line.len() as u64 > inner.max_file_bytes {
-            inner.rotate()?;
+            // The lines since then show why.
+            if inner.rotate().is_err() {
+                inner.written_bytes = 0;
+            }
         }
         inner.file.write_all(line)?;
         inner.written_bytes += line.len() as u64;
@@ -190,6 +198,22 @@ mod tests {
         assert!((300..=400).contains(&bytes), "{bytes}");
         let newest = std::fs::read_to_string(folder.path().join(LOG_FILE)).unwrap();
         assert!(newest.ends_with("line 0099\n"));
+    }
+
+    #[test]
+    fn no_line_is_lost_if_no_new_file_can_be_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = RotatingFile::open(folder.path(), 400).unwrap();
+        let mut write = |numbers: std::ops::Range<u32>| {
+            numbers.for_each(|number| log.write_all(format!("line {number:04}\n").as_bytes()).unwrap());
+        };
+        write(0..20);
+        let before = std::fs::read(folder.path().join("longhaul.log.1")).unwrap();
+        std::fs::create_dir(folder.path().join("longhaul.log.new")).unwrap();
+        write(20..60);
+        assert_eq!(std::fs::read(folder.path().join("longhaul.log.1")).unwrap(), before);
+        let newest = std::fs::read_to_string(folder.path().join(LOG_FILE)).unwrap();
+        assert!(newest.contains("line 0020\n") && newest.ends_with("line 0059\n"), "{newest}");
     }
 
     #[test]

@@ -239,14 +239,14 @@ impl ExporterThread {
         let reader = Reader::open(&self.deps.database)?;
         let retention = self.settings.as_ref().map(|settings| settings.retention).unwrap_or_default();
         let Some(writer) = self.deps.writer.current() else { return Ok(false) };
-        let mut has_more = false;
         let jitter = self.jitter();
+        let mut results = vec![];
         for pipeline in &mut self.pipelines {
             let Some(_permit) = self.deps.export_pause.try_acquire() else { break };
-            pipeline.outbox = reader.outbox_status(pipeline.signal)?;
-            has_more |= pipeline.send_next(&reader, &writer, retention, jitter)?;
+            results.push(pipeline.send_next(&reader, &writer, retention, jitter));
         }
-        Ok(has_more)
+        // Only now: a row of one signal that cannot be read must not hold back the others until they expire.
+        results.into_iter().try_fold(false, |has_more, result| Ok(has_more | result?))
     }
 
     /// Sends the current state once per interval. A failed message is not repeated, because the next one is
@@ -300,6 +300,7 @@ impl SignalPipeline {
         jitter: f64,
     ) -> longhaul_store::Result<bool> {
         let (now_ns, now) = (platform::monotonic_ns(), platform::wall_clock());
+        self.outbox = reader.outbox_status(self.signal)?;
         if self.outbox.pending == 0 || !self.retry.is_due(now_ns) {
             return Ok(false);
         }

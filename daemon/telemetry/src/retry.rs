@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use longhaul_model::time::backoff;
 use longhaul_store::DeliveryStatus;
 
 use crate::transport::response::ExportResult;
@@ -77,7 +78,7 @@ impl RetryState {
                 self.last_failure = Some(reason.clone());
                 // The requested delay is the minimum. The jitter prevents many machines from retrying at the
                 // same time.
-                let wait = after.unwrap_or_default() + backoff_delay(self.failures, jitter);
+                let wait = after.unwrap_or_default() + backoff(FIRST_WAIT..=MAX_WAIT, self.failures, jitter);
                 self.not_before_ns =
                     now_ns.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
                 Disposition::Retry
@@ -106,17 +107,8 @@ impl RetryState {
     }
 }
 
-/// Returns the delay after a number of failures: doubled with each failure up to [`MAX_WAIT`], then multiplied
-/// by a random factor between 0.5 and 1.
-fn backoff_delay(failures: u32, jitter: f64) -> Duration {
-    let doubled = FIRST_WAIT.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(MAX_WAIT);
-    doubled.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0))
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn later(after: Option<u64>) -> ExportResult {
@@ -124,15 +116,6 @@ mod tests {
     }
 
     const SECOND: u64 = 1_000_000_000;
-
-    #[test]
-    fn delays_double_up_to_ten_minutes() {
-        let waits: Vec<f64> = (1..12).map(|failures| backoff_delay(failures, 1.0).as_secs_f64()).collect();
-        assert_eq!(waits[..4], [2.0, 4.0, 8.0, 16.0]);
-        assert_eq!(waits[10], 600.0);
-        assert_eq!(backoff_delay(3, 0.0).as_secs_f64(), 4.0, "a jitter of 0 halves the delay");
-        assert_eq!(backoff_delay(u32::MAX, 1.0), MAX_WAIT);
-    }
 
     #[test]
     fn requested_delay_is_the_minimum() {
@@ -162,13 +145,5 @@ mod tests {
         assert_eq!(state.max_items(32), 1, "there can be more bad items");
         state.on_response(&ExportResult::Accepted, 1, 0, 0.0);
         assert_eq!(state.max_items(32), 32);
-    }
-
-    proptest! {
-        #[test]
-        fn delays_are_never_zero_and_never_unlimited(failures in 0u32.., jitter in any::<f64>()) {
-            let wait = backoff_delay(failures, if jitter.is_nan() { 0.0 } else { jitter });
-            prop_assert!(wait >= FIRST_WAIT / 2 && wait <= MAX_WAIT);
-        }
     }
 }

@@ -4,7 +4,8 @@
 //! They are not stored: what does not fit into the queue of a processor, and what a collector does not accept
 //! after some attempts, is dropped. The log file still contains all log lines.
 
-mod gated;
+mod pausable_exporter;
+mod public_records;
 mod switch;
 
 use std::sync::Arc;
@@ -34,7 +35,8 @@ use crate::settings::{DiagnosticsEndpoints, OtlpEndpoint};
 use crate::transport::connection::ConnectionError;
 use crate::transport::grpc::GrpcTransport;
 use crate::transport::http::HttpTransport;
-use gated::Gated;
+use pausable_exporter::PausableExporter;
+use public_records::PublicRecords;
 use switch::Switch;
 
 /// Maximum time to send what is queued when the export stops. The exporter must end within two seconds.
@@ -69,7 +71,7 @@ pub(crate) struct DiagnosticsSettings<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     spans: Switch<BatchSpanProcessor>,
-    logs: Switch<BatchLogProcessor>,
+    logs: Switch<PublicRecords<BatchLogProcessor>>,
 }
 
 impl Diagnostics {
@@ -104,14 +106,15 @@ impl Diagnostics {
         let resource = Resource::builder_empty()
             .with_schema_url(settings.resource.clone(), attributes::SCHEMA_URL)
             .build();
-        let mut exporter = Gated::new(pause, || span_exporter(&settings.endpoints.spans))?;
+        let mut exporter = PausableExporter::new(pause, || span_exporter(&settings.endpoints.spans))?;
         exporter.set_resource(&resource);
         let config = SpanBatchConfig::default().with_scheduled_delay(settings.interval).build();
         self.spans.turn_on(BatchSpanProcessor::new(exporter, config));
-        let mut exporter = Gated::new(pause, || log_exporter(&settings.endpoints.logs))?;
+        let mut exporter = PausableExporter::new(pause, || log_exporter(&settings.endpoints.logs))?;
         exporter.set_resource(&resource);
         let config = LogBatchConfig::default().with_scheduled_delay(settings.interval).build();
-        self.logs.turn_on(BatchLogProcessor::builder(exporter).with_batch_config(config).build());
+        let sender = BatchLogProcessor::builder(exporter).with_batch_config(config).build();
+        self.logs.turn_on(PublicRecords::new(sender));
         Ok(())
     }
 

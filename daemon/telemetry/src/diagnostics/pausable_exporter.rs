@@ -23,14 +23,14 @@ const MODULE: &str = "longhaul.log.module";
 /// that would disturb what is measured: compression and the network compete with the calls that are timed. A
 /// blocked exporter blocks only the thread of its processor; spans and log lines go on being queued.
 #[derive(Debug)]
-pub struct Gated<E> {
+pub struct PausableExporter<E> {
     exporter: E,
     pause: Arc<ExportPause>,
     /// Drives the connection of gRPC, which the thread of a processor does not.
     runtime: Runtime,
 }
 
-impl<E> Gated<E> {
+impl<E> PausableExporter<E> {
     /// Wraps the exporter that `build` returns.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl<E> Gated<E> {
     }
 }
 
-impl<E: SpanExporter> SpanExporter for Gated<E> {
+impl<E: SpanExporter> SpanExporter for PausableExporter<E> {
     async fn export(&self, mut batch: Vec<SpanData>) -> OTelSdkResult {
         // tracing-opentelemetry calls the module `target`, which in longhaul is a measured folder.
         let attributes = batch.iter_mut().flat_map(|span| &mut span.attributes);
@@ -71,7 +71,7 @@ impl<E: SpanExporter> SpanExporter for Gated<E> {
     }
 }
 
-impl<E: LogExporter> LogExporter for Gated<E> {
+impl<E: LogExporter> LogExporter for PausableExporter<E> {
     async fn export(&self, batch: LogBatch<'_>) -> OTelSdkResult {
         let _permit = self.pause.acquire();
         self.runtime.block_on(self.exporter.export(batch))
@@ -126,12 +126,12 @@ mod tests {
     #[test]
     fn batch_waits_until_the_round_is_over() {
         let pause = Arc::new(ExportPause::default());
-        let gated = Gated::new(&pause, || io::Result::Ok(Counter::default())).unwrap();
-        let sent = || gated.exporter.0.load(Ordering::SeqCst);
+        let exporter = PausableExporter::new(&pause, || io::Result::Ok(Counter::default())).unwrap();
+        let sent = || exporter.exporter.0.load(Ordering::SeqCst);
         std::thread::scope(|scope| {
             let guard = pause.pause(Duration::ZERO);
             let sending = scope.spawn(|| {
-                let mut export = pin!(gated.export(vec![span()]));
+                let mut export = pin!(exporter.export(vec![span()]));
                 assert!(export.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
             });
             assert_eq!((sent(), sending.is_finished()), (0, false));
