@@ -48,8 +48,8 @@ async fn serve_until_stopped(port: u16) -> anyhow::Result<(TempDir, anyhow::Resu
 
 async fn serve(folder: &Path, port: u16) -> anyhow::Result<()> {
     let loopback = longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), port).await;
-    let loopback =
-        loopback.with_context(|| format!("listen on 127.0.0.1, port {port}: try another --port"))?;
+    let loopback = loopback
+        .map_err(|error| anyhow::anyhow!("listen on 127.0.0.1, port {port}: {error}; try another --port"))?;
     let place = folder.to_owned();
     let database = tokio::task::spawn_blocking(move || longhaul_demo::database(&place, WEEKS));
     let database = database.await?.context("make up the demo's data")?;

@@ -149,7 +149,7 @@ fn write_address(listeners: &Listeners, database: &Path) -> anyhow::Result<Daemo
         started_us: platform::wall_clock(),
     };
     let written = address.write(database);
-    written.with_context(|| format!("write {}", DaemonAddress::path(database).display()))?;
+    written.with_context(|| format!("cannot write {}", DaemonAddress::path(database).display()))?;
     Ok(address)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use longhaul_measure::platform::{self, MountWatch};
+use longhaul_measure::platform::{self, MountEvent, MountWatch};
 use longhaul_measure::private_files;
 use longhaul_measure::private_files::MAX_BYTES;
 use longhaul_service::command::Command;
@@ -47,9 +47,11 @@ pub fn watch_mounts(handle: Arc<ServiceHandle>) {
         }
     };
     let work = move || {
-        while let Ok(changed) = watch.wait(None) {
-            if changed {
-                handle.report_mount_change();
+        while let Ok(event) = watch.wait(None) {
+            match event {
+                Some(MountEvent::Changed) => handle.report_mount_change(),
+                Some(MountEvent::Dead) => handle.report_dead_share(),
+                None => {}
             }
         }
     };

@@ -1,5 +1,5 @@
-//! Made-up results of one of many machines, whose runs were made in the order that its seed gives, and whose times obey the
-//! network: for tests of files that are shared.
+//! Generates the results of one synthetic machine for tests of shared files. Its runs have the order that its seed gives, and its
+//! times obey the network.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const REQUEST_US: f64 = 150.0;
 /// Bytes of a batch of photos.
 const PHOTO_BYTES: u64 = 40_000_000;
 
-/// Properties of a made-up machine.
+/// Properties of a synthetic machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MachineSpec {
     /// Seed of the machine.
@@ -46,9 +46,9 @@ impl MachineSpec {
     }
 }
 
-/// Stored records of a made-up machine.
+/// Stored records of a synthetic machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MadeUpMachine {
+pub struct SyntheticMachine {
     /// Its targets: one over SMB, one over NFS.
     pub targets: Vec<Target>,
     /// One epoch of each target.
@@ -59,29 +59,33 @@ pub struct MadeUpMachine {
     pub runs: Vec<StoredRun>,
 }
 
-/// Makes up the records of a machine.
-pub fn made_up_machine(spec: &MachineSpec) -> MadeUpMachine {
+/// Generates the records of a synthetic machine.
+pub fn synthetic_machine(spec: &MachineSpec) -> SyntheticMachine {
     let targets = ["smb", "nfs"].map(|name| Target {
         name: name.parse().expect("a word is a name"),
         path: format!("/Volumes/{name}").into(),
         role: Role::Share,
     });
     let epochs = targets.iter().zip(1..).map(|(target, number)| epoch(target, number));
-    let mut machine =
-        MadeUpMachine { epochs: epochs.collect(), targets: targets.to_vec(), rounds: vec![], runs: vec![] };
+    let mut machine = SyntheticMachine {
+        epochs: epochs.collect(),
+        targets: targets.to_vec(),
+        rounds: vec![],
+        runs: vec![],
+    };
     for index in 0..u64::from(spec.days * spec.rounds_per_day) {
         machine.add_round(spec, index);
     }
     machine
 }
 
-/// Creates a database with the records of a made-up machine.
+/// Creates a database with the records of a synthetic machine.
 ///
 /// # Errors
 ///
 /// If the database cannot be written.
 pub fn fill_machine(database: &Path, spec: &MachineSpec) -> anyhow::Result<()> {
-    let machine = made_up_machine(spec);
+    let machine = synthetic_machine(spec);
     let mut runs = machine.runs.iter().peekable();
     let mut store = Store::open(database, &[])?;
     store.bulk_insert(|bulk| {
@@ -116,7 +120,7 @@ fn protocol(target: usize) -> Protocol {
     }
 }
 
-impl MadeUpMachine {
+impl SyntheticMachine {
     fn add_round(&mut self, spec: &MachineSpec, index: u64) {
         let noise = Noise { seed: spec.seed, index };
         let (day, slot) = (index / u64::from(spec.rounds_per_day), index % u64::from(spec.rounds_per_day));

@@ -185,7 +185,7 @@ fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
         failure: (outcome != Outcome::Ok).then(failure),
         facts: [("sync".to_owned(), "full-fsync".to_owned())].into(),
         conditions: Conditions {
-            system: Some("macOS 26.1".to_owned()),
+            system: Some(system_version(cell.day)),
             load_average: Some(1.5),
             round_trip_us: (TARGETS[cell.target].1 == Role::Share).then_some(network.round_trip_us),
             ..Conditions::default()
@@ -298,8 +298,26 @@ fn normal(stream: u64, index: u64) -> f64 {
     (0..12).map(|part| uniform(draw(SEED, stream << 8 | part, index))).sum::<f64>() - 6.0
 }
 
+/// Returns the system on a day: every four weeks it is updated, first on day 20.
+fn system_version(day: i64) -> String {
+    format!("macOS 26.{}", (day + 8) / 28)
+}
+
 fn system_update(begin: Timestamp, day: i64) -> Event {
-    let version = |update: i64| format!("macOS 26.{update}");
-    let detail = json!({ "system": { "before": version(day / 28), "after": version(day / 28 + 1) } });
+    let detail = json!({ "system": { "before": system_version(day - 1), "after": system_version(day) } });
     Event { target: None, kind: "facts-changed".to_owned(), detail, at_us: begin + day as u32 * DAY }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn update_changes_the_system_of_its_day() {
+        for (day, before, after) in [(20, "macOS 26.0", "macOS 26.1"), (48, "macOS 26.1", "macOS 26.2")] {
+            let event = system_update(Timestamp::UNIX_EPOCH, day);
+            assert_eq!(event.detail["system"], json!({ "before": before, "after": after }));
+            assert_eq!(system_version(day), after);
+        }
+    }
 }

@@ -12,14 +12,14 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::outcome::SettingsError;
 
 /// Trusted certificates. `None`: the public authorities.
-pub type Trusted = Option<Vec<CertificateDer<'static>>>;
+pub type TrustedCertificates = Option<Vec<CertificateDer<'static>>>;
 
 /// Reads the certificates of a channel.
 ///
 /// # Errors
 ///
 /// If the file cannot be read or contains no certificate.
-pub fn read(path: Option<&Path>) -> Result<Trusted, SettingsError> {
+pub fn read(path: Option<&Path>) -> Result<TrustedCertificates, SettingsError> {
     let Some(path) = path else { return Ok(None) };
     let pem = private_files::read(path, MAX_BYTES).map_err(|source| SettingsError::UnreadableFile {
         key: "certificate".to_owned(),
@@ -35,7 +35,7 @@ pub fn read(path: Option<&Path>) -> Result<Trusted, SettingsError> {
 /// # Errors
 ///
 /// If rustls supports none of its own protocol versions.
-pub fn client_config(trusted: &Trusted) -> Result<Arc<ClientConfig>, rustls::Error> {
+pub fn client_config(trusted: &TrustedCertificates) -> Result<Arc<ClientConfig>, rustls::Error> {
     let mut roots = RootCertStore::empty();
     match trusted {
         None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),

@@ -13,7 +13,7 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::certificates::{self, Trusted};
+use crate::certificates::{self, TrustedCertificates};
 use crate::http::io_text;
 use crate::limited_stream::LimitedStream;
 use crate::message::Message;
@@ -30,7 +30,7 @@ const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct EmailSender {
     settings: Email,
     credentials: Option<(String, Secret)>,
-    trusted: Trusted,
+    trusted: TrustedCertificates,
     from: Mailbox,
     to: Vec<Mailbox>,
 }

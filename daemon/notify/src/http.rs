@@ -13,7 +13,7 @@ use ureq::http::{Response, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, Timeout};
 
-use crate::certificates::{self, Trusted};
+use crate::certificates::{self, TrustedCertificates};
 use crate::http_service::HttpService;
 use crate::message::{Message, shortened};
 use crate::outcome::{Delivery, SettingsError, answer_text};
@@ -181,7 +181,7 @@ const fn ntfy_level(priority: Priority) -> u8 {
     }
 }
 
-fn agent(trusted: &Trusted) -> Agent {
+fn agent(trusted: &TrustedCertificates) -> Agent {
     let roots = match trusted {
         None => RootCerts::WebPki,
         Some(certificates) => {

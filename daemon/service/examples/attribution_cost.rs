@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let reader = Reader::open(Path::new(database))?;
     let rounds: u32 = rounds.parse()?;
     let read = || -> longhaul_store::Result<_> {
-        let phases = reader.phase_times(rounds)?;
+        let phases = reader.phase_times(rounds, None)?;
         let nas = reader.nas_use_of(&phases)?;
         Ok((phases, nas))
     };

@@ -154,7 +154,9 @@ fn tabulated_load(scale: Scale, workload: &str) -> RoundLoad {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostRequest {
     /// Number of shares in the comparison.
-    pub targets: usize,
+    pub shares: usize,
+    /// Mean number of targets in a round: baselines take part in some rounds only.
+    pub targets_per_round: f64,
     /// Load of one round on each target.
     pub round_load: RoundLoad,
     /// Number of rounds that the schedule plans in 24 hours.
@@ -193,7 +195,7 @@ pub struct CostEstimate {
 
 /// Estimates the cost of a plan.
 pub fn estimate_cost(request: &CostRequest) -> CostEstimate {
-    let round_seconds = request.round_load.seconds * request.targets as f64;
+    let round_seconds = request.round_load.seconds * request.targets_per_round;
     let by_bytes = request.bytes_per_day.map(|bytes| (bytes as f64 / request.round_load.bytes).floor());
     let by_time = request.max_time_share.map(|share| (share * DAY.as_secs_f64() / round_seconds).floor());
     let bounds = [
@@ -211,7 +213,7 @@ pub fn estimate_cost(request: &CostRequest) -> CostEstimate {
         minutes_per_hour: request.rounds_per_day.min(rounds_per_day / ASSUMED_AWAKE_SHARE) / 24.0
             * round_seconds
             / 60.0,
-        weeks_until_detectable: weeks_until_detectable(rounds_per_day, request.targets),
+        weeks_until_detectable: weeks_until_detectable(rounds_per_day, request.shares),
     }
 }
 
@@ -361,7 +363,8 @@ mod tests {
     fn request() -> CostRequest {
         let load = RoundLoad { bytes: 600e6, seconds: 120.0 };
         CostRequest {
-            targets: 2,
+            shares: 2,
+            targets_per_round: 2.0,
             round_load: load,
             rounds_per_day: 24.0,
             bytes_per_day: None,

@@ -53,7 +53,7 @@ impl Database {
     pub fn open(path: &Path, mounts: &[Mount], now: Timestamp) -> Result<(Self, Option<PathBuf>)> {
         match Self::open_with_id(path, mounts, None) {
             Err(Error::Damaged { .. }) if may_be_sqlite(path) => {
-                let machine = Reader::open(path).and_then(|reader| reader.machine_id()).ok().flatten();
+                let machine = Reader::open(path).and_then(|reader| reader.own_machine_id()).ok().flatten();
                 let aside = quarantine(path, now).map_err(|error| permission_error(path, &error))?;
                 Ok((Self::open_with_id(path, mounts, machine.as_deref())?, Some(aside)))
             }

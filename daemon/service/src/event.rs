@@ -20,6 +20,8 @@ pub enum ServiceEvent {
     Command(Command),
     /// The mount table has changed.
     MountsChanged,
+    /// The system unmounts a share by force, because its server does not respond.
+    ShareDied,
     /// The round in progress reports something.
     Round(RoundEvent),
     /// A round has ended.

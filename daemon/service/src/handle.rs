@@ -78,11 +78,17 @@ impl ServiceHandle {
         self.events.send(ServiceEvent::MountsChanged);
     }
 
+    /// Tells the service that the system unmounts a share by force, because its server does not respond.
+    pub fn report_dead_share(&self) {
+        self.events.send(ServiceEvent::ShareDied);
+    }
+
     /// Returns the next command that no service has received, for callers that answer in a service's place.
     pub fn next_command(&self) -> Option<Command> {
         std::iter::from_fn(|| self.events.try_receive()).find_map(|event| match event {
             ServiceEvent::Command(command) => Some(command),
             ServiceEvent::MountsChanged
+            | ServiceEvent::ShareDied
             | ServiceEvent::Round(_)
             | ServiceEvent::RoundEnded(_)
             | ServiceEvent::Examined(_)
@@ -178,7 +184,7 @@ impl ServiceHandle {
         let is_new = self.add_problem(Problem { code: code.to_owned(), text: text.clone(), since_us: now });
         // Logged after the lock is released: a log on a slow disk would block readers of the status.
         if is_new {
-            tracing::warn!(problem = code, "{text}");
+            tracing::warn!(problem = code, text, "problem");
         }
     }
 

@@ -32,7 +32,7 @@ pub enum ServerAddress {
     /// Address with a route.
     Known(IpAddr),
     /// Address that no worker has found yet. The mount table of a Mac has no addresses (xnu bsd/sys/mount.h:110,
-    /// `struct statfs`).
+    /// `struct statfs`), and an automount has none while it is idle.
     Pending,
     /// Server without a known route: one of AFP, for whose address longhaul has no source, or one with a link-local
     /// address, which has a route only together with its interface (network_cmds route.tproj/route.c:1077-1084),
@@ -48,6 +48,7 @@ impl ServerAddress {
             (_, Some(IpAddr::V6(address))) if address.is_unicast_link_local() => Some(Self::Unroutable),
             (_, Some(address)) => Some(Self::Known(address)),
             (Protocol::Nfs(_) | Protocol::Smb(_), None) => Some(Self::Pending),
+            (protocol, None) if protocol.is_automount() => Some(Self::Pending),
             (Protocol::Afp, None) => Some(Self::Unroutable),
             (
                 Protocol::Webdav
@@ -275,6 +276,7 @@ mod tests {
         assert_eq!(of(Protocol::Smb(None), "fe80::1"), Some(ServerAddress::Unroutable));
         assert_eq!(of(Protocol::Smb(None), "fd00::1"), known("fd00::1"));
         assert_eq!(of(Protocol::Nfs(None), ""), Some(ServerAddress::Pending));
+        assert_eq!(of(Protocol::Other("autofs".into()), ""), Some(ServerAddress::Pending));
         assert_eq!(of(Protocol::Afp, ""), Some(ServerAddress::Unroutable));
         assert_eq!(of(Protocol::Local("apfs".into()), ""), None);
     }

@@ -5,7 +5,7 @@
 //! mounts of the same server ([`similar_mounts`]), to test whether two folders are the same ([`same_folder`]),
 //! to estimate the cost of a plan ([`cost`]), and to write the configuration file ([`config_draft`]).
 //!
-//! This crate never accesses a target's path itself: only worker processes do.
+//! This crate never accesses a target on a share itself: only worker processes do.
 //!
 //! ```
 //! use longhaul_service::design::run_order;

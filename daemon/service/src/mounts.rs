@@ -1,5 +1,7 @@
 //! Detects changes of the targets' mounts from the mount table, without accessing any mount. Pure.
 
+mod idle;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,6 +15,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Default)]
 pub struct MountTracker {
     mounts: BTreeMap<TargetName, Option<Mount>>,
+    /// The mounts with which the next ones are compared: the last ones that were not idle.
+    compared: BTreeMap<TargetName, Option<Mount>>,
     /// Paths of the targets. All that is known of a target is about its path.
     paths: BTreeMap<TargetName, PathBuf>,
     /// Targets that were on a share, with its source.
@@ -50,7 +54,8 @@ impl MountChange {
 
 impl MountTracker {
     /// Updates the mounts from the mount table and returns the changes since the last
-    /// call. A new target, or one whose path was changed, has no change.
+    /// call. A new target, or one whose path was changed, has no change; nor has one whose mount becomes idle or is used again.
+    /// Symbolic links in the targets' paths are not followed.
     pub fn update(&mut self, targets: &[Target], table: &[Mount]) -> Vec<MountChange> {
         // Every running system has a mount: an empty table means that reading it failed.
         if table.is_empty() {
@@ -59,6 +64,7 @@ impl MountTracker {
         let is_known = |target: &Target| self.paths.get(&target.name) == Some(&target.path);
         self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name && is_known(target)));
         self.paths = targets.iter().map(|target| (target.name.clone(), target.path.clone())).collect();
+        self.compared.retain(|name, _| self.mounts.contains_key(name));
         self.shares.retain(|name, _| self.mounts.contains_key(name));
         self.points.retain(|name, _| self.mounts.contains_key(name));
         let is_bare = |target: &&Target| is_bare_volume(System::MacOs, &target.path, table);
@@ -67,8 +73,13 @@ impl MountTracker {
             let now = Mount::for_path(table, &target.path).map(without_free_space);
             self.follow_share(target, now.as_ref(), table);
             self.follow_point(target, now.as_ref());
-            let before = self.mounts.insert(target.name.clone(), now.clone())?;
-            let kind = change_kind(before.as_ref(), now.as_ref())?;
+            self.mounts.insert(target.name.clone(), now.clone());
+            let known = self.compared.get(&target.name).and_then(Option::as_ref);
+            if idle::is_idle(known, now.as_ref()) {
+                return None;
+            }
+            let before = self.compared.insert(target.name.clone(), now.clone())?;
+            let kind = change_kind(before.as_ref(), now.as_ref(), table)?;
             let detail = json!({ "before": before.as_ref().map(mount_detail), "after": now.as_ref().map(mount_detail) });
             Some(MountChange { target: target.name.clone(), kind, detail })
         };
@@ -90,7 +101,7 @@ impl MountTracker {
         let name = &target.name;
         self.moved.remove(name);
         self.unclear.remove(name);
-        if let Some(share) = now.filter(|mount| mount.protocol.family().is_remote()) {
+        if let Some(share) = now.filter(|mount| is_share(mount)) {
             self.shares.insert(name.clone(), share.source.clone());
             return;
         }
@@ -121,12 +132,12 @@ impl MountTracker {
 
     /// Returns whether a target belongs on a share: it was on one when last measured, or since the service started.
     pub fn is_on_share(&self, name: &TargetName, last_family: Option<ProtocolFamily>) -> bool {
-        last_family.is_some_and(ProtocolFamily::is_remote) || self.shares.contains_key(name)
+        last_family.is_some_and(|family| family != ProtocolFamily::Local) || self.shares.contains_key(name)
     }
 
     /// Returns whether the share or the disk of a target is unmounted: one that belongs on a share is now on a local disk, or nothing is
     /// mounted where something was since the service started, or on a Mac at its name in `/Volumes`. Writes to its path would go to the
-    /// empty folder below. A symbolic link in the path is not followed.
+    /// empty folder below.
     pub fn is_unmounted(&self, name: &TargetName, last_family: Option<ProtocolFamily>) -> bool {
         self.is_unmounted_on(SYSTEM, name, last_family)
     }
@@ -158,7 +169,7 @@ pub fn is_bare_volume(system: System, path: &Path, table: &[Mount]) -> bool {
 
 /// Returns true if a path may be at or below a folder for a system that ignores case: names that are not ASCII may be equal in many
 /// ways.
-fn is_below_in_other_case(path: &Path, folder: &Path) -> bool {
+pub(crate) fn is_below_in_other_case(path: &Path, folder: &Path) -> bool {
     let mut parts = path.components().map(|part| part.as_os_str());
     let may_be_equal = |part: &OsStr, other: &OsStr| {
         part.eq_ignore_ascii_case(other) || !(part.as_bytes().is_ascii() && other.as_bytes().is_ascii())
@@ -166,8 +177,14 @@ fn is_below_in_other_case(path: &Path, folder: &Path) -> bool {
     folder.components().all(|part| parts.next().is_some_and(|other| may_be_equal(part.as_os_str(), other)))
 }
 
+/// Returns whether a mount is a share: anything but a local disk and the place of an automount. A file system of an unknown type counts as
+/// one, because its path leads to another disk when it is not mounted.
+fn is_share(mount: &Mount) -> bool {
+    mount.protocol.family() != ProtocolFamily::Local && !mount.protocol.is_automount()
+}
+
 /// Removes the disk space from a mount: it changes all the time and is no change of the mount.
-fn without_free_space(mount: &Mount) -> Mount {
+pub(crate) fn without_free_space(mount: &Mount) -> Mount {
     Mount { free_bytes: None, total_bytes: None, ..mount.clone() }
 }
 
@@ -181,9 +198,9 @@ fn mount_detail(mount: &Mount) -> Value {
 }
 
 /// Returns the event kind of a mount change. `None`: no change.
-fn change_kind(before: Option<&Mount>, now: Option<&Mount>) -> Option<&'static str> {
+fn change_kind(before: Option<&Mount>, now: Option<&Mount>, table: &[Mount]) -> Option<&'static str> {
     let (before, now) = match (before, now) {
-        (Some(before), Some(now)) if before == now => return None,
+        (Some(before), Some(now)) if idle::is_same(before, now, table) => return None,
         (Some(before), Some(now)) => (before, now),
         (None, None) => return None,
         (None, Some(_)) => return Some("mount"),
@@ -246,6 +263,35 @@ mod tests {
     }
 
     #[test]
+    fn mount_of_an_automount_that_comes_and_goes_is_no_change() {
+        let target = Target { name: "smb".parse().unwrap(), path: "/m/nas/x".into(), role: Role::Share };
+        let root = || mount("/", Protocol::Local("ext4".into()));
+        let idle = || vec![root(), mount("/m/nas", Protocol::Other("autofs".into()))];
+        let with = |mount: Mount| [idle(), vec![mount]].concat();
+        let smb = |device: &str| Mount {
+            device: Some(device.to_owned()),
+            ..mount("/m/nas", Protocol::Smb(Some("3.1.1".into())))
+        };
+        let nfs = mount("/m/nas", Protocol::Nfs(None));
+        let steps = [
+            (idle(), None),
+            (with(smb("0:51")), None),
+            (idle(), None),
+            (with(smb("0:52")), None),
+            (idle(), None),
+            (with(Mount { read_only: true, ..smb("0:53") }), Some("read-only")),
+            (idle(), None),
+            (with(nfs), Some("protocol")),
+            (vec![root()], Some("unmount")),
+        ];
+        let mut tracker = MountTracker::default();
+        for (number, (table, expected)) in steps.into_iter().enumerate() {
+            let changes = tracker.update(std::slice::from_ref(&target), &table);
+            assert_eq!(changes.first().map(|change| change.kind), expected, "step {number}");
+        }
+    }
+
+    #[test]
     fn local_disk_that_was_mounted_can_be_unmounted() {
         let target =
             |path: &str| Target { name: "usb".parse().unwrap(), path: path.into(), role: Role::Share };
@@ -277,6 +323,10 @@ mod tests {
         let mut tracker = MountTracker::default();
         tracker.update(targets, &root);
         assert!(!tracker.is_unmounted(&target.name, Some(ProtocolFamily::Local)));
+        assert!(
+            tracker.is_unmounted(&target.name, Some(ProtocolFamily::Other)),
+            "it was measured on a share"
+        );
         assert!(!tracker.is_unmounted(&target.name, None));
         tracker.update(targets, &[root[0].clone(), mount("/m/nas", Protocol::Nfs(None))]);
         assert!(!tracker.is_unmounted(&target.name, None));

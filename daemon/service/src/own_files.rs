@@ -48,7 +48,10 @@ pub fn belongs_to_database(name: &[u8], database: &Path) -> bool {
 /// Returns whether a file is the service's log or a rotated one.
 pub fn is_log(name: &[u8]) -> bool {
     let rotated = (1..=ROTATED_LOG_FILES).map(|number| format!("{LOG_FILE}.{number}"));
-    std::iter::once(LOG_FILE.to_owned()).chain(rotated).any(|known| name == known.as_bytes())
+    [LOG_FILE.to_owned(), format!("{LOG_FILE}.new")]
+        .into_iter()
+        .chain(rotated)
+        .any(|known| name == known.as_bytes())
 }
 
 fn is_number(text: Option<&[u8]>) -> bool {

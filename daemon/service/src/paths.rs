@@ -10,8 +10,8 @@ use longhaul_analysis::usage::{
     CountedUsage, MAX_WEEKS, UsageInput, UsageProfile, count_usage, usage_profile,
 };
 use longhaul_measure::platform;
-use longhaul_model::History;
 use longhaul_model::time::DAY;
+use longhaul_model::{History, Scale};
 use longhaul_store::{Reader, TaskRequests};
 
 use crate::config::{Argument, Config, FixedSettingError};
@@ -89,9 +89,14 @@ pub fn read_history_since(
     Ok(anonymize(history))
 }
 
-/// Reads the newest rounds and attributes the time of every metric of every network target to layers.
-pub fn read_attributions(reader: &Reader, rounds: u32) -> longhaul_store::Result<Vec<Attribution>> {
-    let phases = reader.phase_times(rounds)?;
+/// Reads the newest rounds and attributes the time of every metric of every network target to layers. `scale` is that of the weekly
+/// summary, so that verdicts and attributions are about the same runs.
+pub fn read_attributions(
+    reader: &Reader,
+    rounds: u32,
+    scale: Option<Scale>,
+) -> longhaul_store::Result<Vec<Attribution>> {
+    let phases = reader.phase_times(rounds, scale)?;
     Ok(attribute(&phases, &server_use(&reader.nas_use_of(&phases)?)))
 }
 

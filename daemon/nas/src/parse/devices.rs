@@ -1,4 +1,4 @@
-//! Which block devices are disks.
+//! Tells disks from other block devices.
 
 use longhaul_model::{NasDisk, NasProblem, NasReading};
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use longhaul_measure::checks::freshness::FreshnessSession;
-use longhaul_measure::checks::integrity::RangeElsewhere;
+use longhaul_measure::checks::integrity::OtherSandboxRange;
 use longhaul_measure::worker::{FailureReport, FreshnessAnswer, FreshnessCommand};
 use longhaul_model::{DamagePattern, Mismatch, MismatchReread, OtherReread};
 
@@ -65,7 +65,7 @@ impl ReadElsewhere<'_> {
                 return;
             }
             left = rest;
-            let range = RangeElsewhere {
+            let range = OtherSandboxRange {
                 sandbox: session.sandbox.clone(),
                 file: mismatch.file.clone(),
                 offset: mismatch.offset,

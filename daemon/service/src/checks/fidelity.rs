@@ -152,7 +152,7 @@ impl FidelityCheck<'_> {
         let never = Interruption::default();
         let finished = self.interruptible_step(worker, FidelityStep::Finish, &never);
         if let Err(failure) = finished {
-            tracing::warn!(message = failure.failure.message, "files of a check of fidelity are left");
+            tracing::warn!(error = failure.failure.message, "files of a check of fidelity are left");
         }
     }
 

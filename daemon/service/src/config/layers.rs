@@ -14,6 +14,8 @@ use super::{ConfigError, is_known_key};
 
 /// Key of the administrator's file with the settings that users cannot set at all.
 const FIXED: &str = "fixed";
+/// Last parts of keys in `[notify]` whose values can contain a secret.
+const SECRET_KEYS: [&str; 2] = ["url", "heartbeat-url"];
 
 /// A configuration file: its path for messages, and its text.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +48,7 @@ pub struct FixedSetting {
     pub key: String,
     /// Line in the administrator's file, starting at 1.
     pub line: usize,
-    /// Value as written there. `None`: users cannot set it, so that the default holds.
+    /// Value as written there, as far as [`shown_value`] shows it. `None`: users cannot set it, so that the default holds.
     pub value: Option<String>,
 }
 
@@ -60,7 +62,7 @@ pub struct IgnoredSetting {
 }
 
 /// The combined settings of both files.
-pub struct Combined<'a> {
+pub struct CombinedConfig<'a> {
     /// The settings, with offsets that [`Layers::error`] understands.
     pub table: Spanned<DeTable<'a>>,
     /// Settings of the administrator's file.
@@ -89,7 +91,7 @@ impl<'a> Layers<'a> {
     /// # Errors
     ///
     /// If a file is not TOML, or if `fixed` names no key.
-    pub fn combine(&self) -> Result<Combined<'_>, ConfigError> {
+    pub fn combine(&self) -> Result<CombinedConfig<'_>, ConfigError> {
         let mut user = self.parse(self.user.text)?;
         let mut managed = self.parse(&self.shifted)?;
         let (mut fixed, mut ignored) = (vec![], vec![]);
@@ -114,7 +116,7 @@ impl<'a> Layers<'a> {
         ignored.extend(replaced.into_iter().map(|found| self.ignored(found)));
         fixed.sort_by_key(|setting| setting.line);
         ignored.sort_by_key(|setting: &IgnoredSetting| setting.line);
-        Ok(Combined { table: user, fixed, ignored })
+        Ok(CombinedConfig { table: user, fixed, ignored })
     }
 
     /// Returns the error for a value of the combined settings, with the file and line that it comes from.
@@ -137,7 +139,7 @@ impl<'a> Layers<'a> {
         })
     }
 
-    fn fixed_keys(&self, names: &Spanned<DeValue<'_>>) -> Result<Vec<Located>, ConfigError> {
+    fn fixed_keys(&self, names: &Spanned<DeValue<'_>>) -> Result<Vec<LocatedKey>, ConfigError> {
         let invalid =
             |span: Range<usize>, message: String| self.error(InvalidValue::new(span.start, message));
         let list = names.get_ref().as_array();
@@ -159,7 +161,7 @@ impl<'a> Layers<'a> {
                         format!("`{FIXED}` names the key `{text}`, which does not exist"),
                     ));
                 }
-                Ok(Located { path, span: name.span() })
+                Ok(LocatedKey { path, span: name.span() })
             })
             .collect()
     }
@@ -168,13 +170,13 @@ impl<'a> Layers<'a> {
         self.managed.line(span.start.saturating_sub(self.user.text.len() + 1))
     }
 
-    fn ignored(&self, found: Located) -> IgnoredSetting {
+    fn ignored(&self, found: LocatedKey) -> IgnoredSetting {
         IgnoredSetting { key: join(&found.path), line: self.user.line(found.span.start) }
     }
 }
 
-/// A key with its place in a file.
-struct Located {
+/// A key with its location in a file.
+struct LocatedKey {
     path: Vec<String>,
     span: Range<usize>,
 }
@@ -183,7 +185,7 @@ struct Located {
 struct Merge<'m, 'a> {
     layers: &'m Layers<'a>,
     fixed: &'m mut Vec<FixedSetting>,
-    replaced: &'m mut Vec<Located>,
+    replaced: &'m mut Vec<LocatedKey>,
 }
 
 impl Merge<'_, '_> {
@@ -202,14 +204,15 @@ impl Merge<'_, '_> {
                 }
                 (existing, DeValue::Table(inner)) => {
                     self.replaced
-                        .extend(existing.map(|value| Located { path: path.clone(), span: value.span() }));
+                        .extend(existing.map(|value| LocatedKey { path: path.clone(), span: value.span() }));
                     let mut table = DeTable::new();
                     self.merge(&mut table, inner, &path);
                     Spanned::new(span, DeValue::Table(table))
                 }
                 (existing, value) => {
                     let differs = existing.filter(|existing| plain(existing.get_ref()) != plain(&value));
-                    self.replaced.extend(differs.map(|old| Located { path: path.clone(), span: old.span() }));
+                    self.replaced
+                        .extend(differs.map(|old| LocatedKey { path: path.clone(), span: old.span() }));
                     self.fixed.push(self.setting(&path, span.clone()));
                     Spanned::new(span, value)
                 }
@@ -222,13 +225,19 @@ impl Merge<'_, '_> {
         FixedSetting {
             key: join(path),
             line: self.layers.managed_line(&span),
-            value: Some(self.layers.shifted[span].to_owned()),
+            value: Some(shown_value(&join(path), &self.layers.shifted[span]).to_owned()),
         }
     }
 }
 
+/// Returns the value of a setting as it may be printed: an address of `[notify]` can contain a secret.
+pub fn shown_value<'v>(key: &str, value: &'v str) -> &'v str {
+    let is_secret = key.rsplit('.').next().is_some_and(|last| SECRET_KEYS.contains(&last));
+    if is_secret && key.starts_with("notify.") { "(not shown)" } else { value }
+}
+
 /// Removes what the user sets below a key and the administrator does not. Returns the removed keys.
-fn remove_others(user: &mut DeTable<'_>, managed: &DeTable<'_>, path: &[String]) -> Vec<Located> {
+fn remove_others(user: &mut DeTable<'_>, managed: &DeTable<'_>, path: &[String]) -> Vec<LocatedKey> {
     let Some((first, rest)) = path.split_first() else { return vec![] };
     let Some(value) = user.get_mut(first.as_str()) else { return vec![] };
     let counterpart = managed.get(first.as_str()).map(Spanned::get_ref);
@@ -247,7 +256,7 @@ fn remove_others(user: &mut DeTable<'_>, managed: &DeTable<'_>, path: &[String])
         }
         (_, None) if rest.is_empty() => {
             user.remove(first.as_str());
-            return vec![Located { path: vec![first.clone()], span }];
+            return vec![LocatedKey { path: vec![first.clone()], span }];
         }
         // The administrator's value replaces it, or it is no table and validation refuses it.
         _ => vec![],

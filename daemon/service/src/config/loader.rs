@@ -345,6 +345,21 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_channels_are_not_shown() {
+        let fixture = Fixture::new(
+            "[notify]\nheartbeat-url = \"https://ping.example/secret\"\n\
+             [notify.channels.phone]\nkind = \"ntfy\"\nurl = \"https://ntfy.sh/secret\"\n",
+        );
+        let managed = fixture.parse("").unwrap().managed;
+        let shown: Vec<&str> = managed.fixed.iter().filter_map(|fixed| fixed.value.as_deref()).collect();
+        assert_eq!(shown, ["(not shown)", "\"ntfy\"", "(not shown)"]);
+        let error = managed.check_option("url", "notify.channels.phone.url").unwrap_err().to_string();
+        assert!(!error.contains("secret") && error.contains("(not shown)"), "{error}");
+        let sample = crate::config::commented_sample(&managed);
+        assert!(!sample.contains("example/secret") && !sample.contains("ntfy.sh/secret"), "{sample}");
+    }
+
+    #[test]
     fn without_the_file_the_users_settings_hold() {
         let fixture = Fixture::new("");
         fs::remove_file(fixture.loader.managed_path()).unwrap();

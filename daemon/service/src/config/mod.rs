@@ -28,7 +28,7 @@ pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
 use analysis::{FileUsageProfile, FileVerdict};
 use fleet::FileFleet;
 pub use fleet::FleetConfig;
-pub use layers::{FixedSetting, IgnoredSetting};
+pub use layers::{FixedSetting, IgnoredSetting, shown_value};
 pub use loader::{Argument, ConfigLoader, FixedSettingError, ManagedSettings};
 pub use managed::ManagedFile;
 pub use managed_sample::commented_sample;
@@ -132,7 +132,7 @@ impl Default for Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The configuration file cannot be read.
-    #[error("read {}: {source}. Give another file with --config", path.display())]
+    #[error("cannot read {}: {source}. Give another file with --config", path.display())]
     Read {
         /// Path of the configuration file.
         path: PathBuf,

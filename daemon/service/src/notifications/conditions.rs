@@ -32,7 +32,7 @@ pub enum ConditionChange {
 
 /// The time of an observation, and how long a condition has to last before it is reported.
 #[derive(Debug, Clone, Copy)]
-pub struct ObservedAt {
+pub struct ObservationTime {
     /// Time of the observation.
     pub now: Timestamp,
     /// Time that a condition has to last.
@@ -70,9 +70,9 @@ impl<K: Ord + Clone> Conditions<K> {
         &mut self,
         key: &K,
         observation: ConditionState,
-        observed: ObservedAt,
+        observed: ObservationTime,
     ) -> Option<ConditionChange> {
-        let ObservedAt { now, delay } = observed;
+        let ObservationTime { now, delay } = observed;
         match observation {
             ConditionState::Unknown => {
                 self.known.get_mut(key)?.observed = now;
@@ -125,8 +125,8 @@ mod tests {
         Timestamp::from_us(seconds * 1_000_000)
     }
 
-    fn observed(seconds: i64) -> ObservedAt {
-        ObservedAt { now: at(seconds), delay: Duration::from_secs(600) }
+    fn observed(seconds: i64) -> ObservationTime {
+        ObservationTime { now: at(seconds), delay: Duration::from_secs(600) }
     }
 
     #[test]

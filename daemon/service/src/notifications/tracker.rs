@@ -6,7 +6,7 @@ use longhaul_model::status::{LastRound, State, Status, TargetState, TargetStatus
 use longhaul_model::time::DAY;
 use longhaul_model::{DownReason, MeasuringProblem, NotificationEvent, RoundStatus, TargetName, Timestamp};
 
-use super::conditions::{ConditionChange, ConditionState, Conditions, MAX_GAP, ObservedAt};
+use super::conditions::{ConditionChange, ConditionState, Conditions, MAX_GAP, ObservationTime};
 use super::occurrence::Occurrence;
 use super::settings::Rules;
 
@@ -43,7 +43,7 @@ impl Tracker {
 
     /// Takes the current status. Returns what has happened.
     pub fn observe(&mut self, status: &Status, rules: &Rules) -> Vec<Occurrence> {
-        let observed = ObservedAt { now: status.now_us, delay: rules.down_after };
+        let observed = ObservationTime { now: status.now_us, delay: rules.down_after };
         let mut found: Vec<Occurrence> = status
             .targets
             .iter()
@@ -60,7 +60,7 @@ impl Tracker {
         &mut self,
         target: &TargetStatus,
         status: &Status,
-        observed: ObservedAt,
+        observed: ObservationTime,
     ) -> Option<Occurrence> {
         let (reason, observation) = target_condition(target, status);
         let change = self.targets.observe(&target.name, observation, observed)?;
@@ -77,7 +77,7 @@ impl Tracker {
         })
     }
 
-    fn observe_problems(&mut self, status: &Status, observed: ObservedAt) -> Vec<Occurrence> {
+    fn observe_problems(&mut self, status: &Status, observed: ObservationTime) -> Vec<Occurrence> {
         let no_rounds = self.no_rounds(status);
         let observe = |problem: MeasuringProblem| {
             let observation = match problem {

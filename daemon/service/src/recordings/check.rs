@@ -14,7 +14,7 @@ pub fn check_recording(replay: Option<&RecordingName>, database: &Path) -> Optio
     let recordings = Recordings::of_database(database);
     let whole = |bytes: Vec<u8>| {
         let decoded = Recording::from_bytes(&bytes);
-        decoded.map_err(|error| format!("read {}: {error}", recordings.path(name).display()))
+        decoded.map_err(|error| format!("cannot read {}: {error}", recordings.path(name).display()))
     };
     Some(match recordings.read(name).map_err(|error| error.to_string()).and_then(whole) {
         Ok(_) => Check::ok("recording", format!("rounds replay `{name}` as the task your-day")),

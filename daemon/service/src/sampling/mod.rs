@@ -30,7 +30,7 @@ use self::usage::UsageCounter;
 use crate::clock::ClockReading;
 use crate::worker;
 
-pub use fact_changes::{changed_facts, mount_facts};
+pub use fact_changes::{changed_facts, mount_facts, with_known_server};
 pub use sensors::{Sensors, SystemSensors};
 
 /// Time after the last use of a share for which it still counts as in use, in nanoseconds.

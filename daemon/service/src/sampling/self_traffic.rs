@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::samplers::SelfTraffic;
 use longhaul_model::TargetName;
@@ -21,17 +22,25 @@ struct TargetTraffic {
 
 impl TargetTraffic {
     fn total(&self) -> SelfTraffic {
-        let now = self.recorder.as_ref().map(|recorder| {
-            let (read, written) = recorder.total_bytes();
-            SelfTraffic { read, written, calls: recorder.total_calls() }
-        });
-        let now = now.unwrap_or_default();
+        let now = self.recorder.as_ref().map(|recorder| of_process(recorder, SYSTEM)).unwrap_or_default();
         SelfTraffic {
             read: self.earlier_processes.read + now.read,
             written: self.earlier_processes.written + now.written,
             calls: self.earlier_processes.calls + now.calls,
         }
     }
+}
+
+/// Returns the traffic of one worker process. On a Mac one call lists hundreds of entries, each with its attributes. NFS has no
+/// call for that: the system looks each entry up and asks for its attributes (xnu bsd/vfs/vfs_attrlist.c:3932-4032), so an
+/// entry counts as a call. Linux lists names, and the attributes of an entry are a call of longhaul's own.
+fn of_process(recorder: &Recorder, system: System) -> SelfTraffic {
+    let (read, written) = recorder.total_bytes();
+    let listed = match system {
+        System::MacOs => recorder.listed_entries(),
+        System::Linux => 0,
+    };
+    SelfTraffic { read, written, calls: recorder.total_calls() + listed }
 }
 
 impl SelfTrafficTracker {
@@ -66,8 +75,14 @@ impl SelfTrafficTracker {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
+    use longhaul_measure::error::RunError;
+    use longhaul_measure::platform::ListingFields;
     use longhaul_measure::recorder::PROBE_THREAD_SLOT;
-    use longhaul_model::Operation;
+    use longhaul_measure::samplers::{Observation, TrafficMeter};
+    use longhaul_measure::timed_fs::{Folder, ListingBuffer, StopSwitch, TimedFs};
+    use longhaul_model::{CounterReading, CounterScope, CounterSource, Counters, Operation};
 
     use super::*;
 
@@ -101,5 +116,43 @@ mod tests {
             recorder.thread_slot(slot).end(Operation::Getattr, 5_000, &Ok::<(), ()>(()));
         }
         assert_eq!(tracker.totals()[&target], SelfTraffic { read: 0, written: 0, calls: 2 });
+    }
+
+    /// Returns whether 650 kB on the wire look like the use of a user, beside what this recorder has counted.
+    fn is_used(recorder: &Recorder, system: System) -> Option<bool> {
+        let target: TargetName = "nas".parse().unwrap();
+        let (nothing, own) =
+            (BTreeMap::new(), BTreeMap::from([(target.clone(), of_process(recorder, system))]));
+        let reading = |bytes| {
+            let counters =
+                Counters::new(CounterSource::Connections, CounterScope::Server, "192.0.2.5".to_owned());
+            let counters = Counters { read_bytes: Some(bytes), written_bytes: Some(0), ..counters };
+            [CounterReading { target: Some(target.clone()), counters: vec![Ok(counters)] }]
+        };
+        let at = |monotonic_ns, self_traffic| Observation { monotonic_ns, asleep_ns: 0, self_traffic };
+        let mut meter = TrafficMeter::default();
+        meter.update(&reading(0), &at(1_000_000_000, &nothing));
+        meter.update(&reading(650_000), &at(2_000_000_000, &own)).pop().unwrap().is_used
+    }
+
+    #[test]
+    fn attributes_of_own_listings_are_no_use_of_a_share() {
+        let directory = tempfile::tempdir().unwrap();
+        for number in 0..1000 {
+            File::create(directory.path().join(number.to_string())).unwrap();
+        }
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let folder = Folder::from_handle(File::open(directory.path()).unwrap().into(), directory.path());
+        let context = TimedFs::new(&recorder, 0, &stop);
+        context
+            .list(&folder, ListingFields::Names, &mut ListingBuffer::default(), |_| Ok::<(), RunError>(()))
+            .unwrap();
+        assert_eq!(recorder.listed_entries(), 1000);
+        assert_eq!(is_used(&recorder, System::MacOs), Some(false));
+        assert_eq!(
+            is_used(&recorder, System::Linux),
+            Some(true),
+            "there, each entry's attributes are a call"
+        );
     }
 }

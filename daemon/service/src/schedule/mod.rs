@@ -185,7 +185,6 @@ pub fn slice_rotation(role: Role, round_index: u64, baseline_interval: u64) -> u
 mod tests {
     use super::*;
     use longhaul_model::time::{DAY, HOUR};
-    use proptest::prelude::*;
     use std::time::Duration;
 
     const HOUR_NS: i64 = 3600 * SECOND_NS;
@@ -290,36 +289,5 @@ mod tests {
             takes_part(Role::Baseline, 1, baseline_interval(&[])),
             "without shares, baselines are in every round"
         );
-    }
-
-    proptest! {
-        #[test]
-        fn every_slot_is_handled_exactly_once(
-            seed: u64,
-            sleeps in proptest::collection::vec((1i64..20_000, any::<bool>()), 1..60),
-        ) {
-            let times = SlotTimes::with_interval(3600, seed);
-            let mut now_ns = 0;
-            let mut history = SlotHistory::new(&at(0), &times);
-            let mut seen = 0;
-            for (seconds, slept) in sleeps {
-                now_ns += seconds * SECOND_NS;
-                history.resumed_ns = if slept { Some(now_ns) } else { history.resumed_ns };
-                loop {
-                    let (first, last) = match next_slot(&at(now_ns), &history, &times) {
-                        NextSlot::Wait { until_ns, .. } => { prop_assert!(until_ns > now_ns); break }
-                        NextSlot::Due(slot) => (slot, slot),
-                        NextSlot::Missed { first, last } => (first, last),
-                    };
-                    prop_assert_eq!(first.number, history.last.number + 1);
-                    prop_assert!(last.number >= first.number);
-                    seen += last.number - first.number + 1;
-                    history.last = last;
-                }
-            }
-            prop_assert_eq!(seen, history.last.number);
-            let elapsed = now_ns / times.interval_ns;
-            prop_assert!((seen.cast_signed() - elapsed).abs() <= 2, "{} of {}", seen, elapsed);
-        }
     }
 }

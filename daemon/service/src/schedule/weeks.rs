@@ -1,7 +1,7 @@
 //! The schedule that measures one target a week, for a NAS that can be mounted with one protocol at a time. Pure.
 //!
 //! Weeks alternate A B B A B A A B and so on, so that slow changes affect both targets alike
-//! (docs/methodology.md#sequential-weeks: at least four pairs of weeks are needed; a
+//! (docs/methodology.md#sequential-weeks: it takes half a year to find a difference of 20 %; a
 //! single switch from A to B proves nothing).
 
 use longhaul_model::Timestamp;
@@ -26,10 +26,6 @@ pub fn target_of_week(week: u64, targets: usize) -> usize {
     let (pass, index) = (week / targets, week % targets);
     (if pass.is_multiple_of(2) { index } else { targets - 1 - index }) as usize
 }
-
-/// Note that is shown with every result of this design.
-pub const CAVEAT: &str = "Weeks with one protocol and weeks with another are different weeks: if anything else changed, \
-    this design cannot tell it from the protocol.";
 
 #[cfg(test)]
 mod tests {

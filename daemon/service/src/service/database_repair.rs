@@ -8,6 +8,7 @@ use longhaul_store::Error;
 
 use crate::database::{Database, DatabaseHealth};
 use crate::file_version::FileVersion;
+use crate::target_path::real_path;
 
 /// Checks that the database file is still the one that was opened, and repairs or replaces it if not. Returns the
 /// message for the user. `None`: the file is healthy.
@@ -86,6 +87,12 @@ fn wait_until_settled(path: &Path) {
     }
 }
 
+/// Returns whether a path that a user has configured leads to another file than the database in use. Only links on local disks are
+/// followed: the service must not wait for a share.
+pub(super) fn is_other_file(named: &Path, own: &Path, mounts: &[Mount]) -> bool {
+    named != own && real_path(named, mounts) != real_path(own, mounts)
+}
+
 /// Returns the message about a damaged database that was moved aside.
 pub(super) fn quarantine_text(path: &Path, aside: &Path) -> String {
     let (path, aside) = (path.display(), aside.display());
@@ -97,9 +104,27 @@ pub(super) fn quarantine_text(path: &Path, aside: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_model::Protocol;
     use longhaul_store::NewRound;
 
     use super::*;
+
+    #[test]
+    fn configured_path_is_compared_without_a_look_at_a_share() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let [link, share] = ["link", "share"].map(|name| root.join(name));
+        std::fs::create_dir(&share).unwrap();
+        std::os::unix::fs::symlink(&root, &link).unwrap();
+        std::os::unix::fs::symlink(&root, share.join("link")).unwrap();
+        let own = root.join("longhaul.sqlite");
+        let disk = Mount::new("/", "disk", Protocol::Local("ext4".into()));
+        let mounts = [disk, Mount::new(&share, "nas:/x", Protocol::Nfs(None))];
+        let is_other = |named: &Path| is_other_file(named, &own, &mounts);
+        assert!(!is_other(&own) && !is_other(&link.join("longhaul.sqlite")));
+        assert!(is_other(&root.join("other.sqlite")));
+        assert!(is_other(&share.join("link/longhaul.sqlite")), "its link on the share is not followed");
+    }
 
     #[test]
     fn damaged_file_without_its_log_is_moved_aside_once() {

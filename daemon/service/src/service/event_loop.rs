@@ -71,6 +71,7 @@ impl Service {
         match event {
             ServiceEvent::Command(command) => self.on_command(command),
             ServiceEvent::MountsChanged => self.stop_round_on_mount_change(),
+            ServiceEvent::ShareDied => self.expect_forced_unmount(),
             ServiceEvent::Round(event) => self.on_round_event(event),
             ServiceEvent::RoundEnded(end) => self.finish_round(end),
             ServiceEvent::Examined(end) => self.finish_examination(end),
@@ -106,7 +107,12 @@ impl Service {
         match event {
             RoundEvent::Started { round, runs } => {
                 self.handle.begin_round(round, runs);
-                self.handle.update_status(|status| status.state = State::Measuring);
+                let next = self.scheduler.next_round(&self.clock.peek());
+                self.handle.update_status(|status| {
+                    status.state = State::Measuring;
+                    // Until now, it was the round that begins.
+                    status.next_round_us = status.next_round_us.map(|_| next);
+                });
             }
             RoundEvent::Progress(target, progress) => self.handle.set_progress(&target, &progress),
             RoundEvent::PhaseStarted { target, phase } => self.handle.set_phase(&target, &phase),
@@ -256,14 +262,23 @@ impl Service {
         }
     }
 
-    /// Voids the round in progress if the mount of one of its targets has changed. Between rounds, [`Self::advance`]
+    /// Notes in the round in progress that a Mac gives a share up, whose mount then vanishes.
+    fn expect_forced_unmount(&mut self) {
+        if let Some(RunningTask::Round(round)) = &mut self.task {
+            round.has_dead_share = true;
+        }
+        // The same event may tell that it has vanished.
+        self.stop_round_on_mount_change();
+    }
+
+    /// Stops the round in progress if the mount of one of its targets has changed. Between rounds, [`Self::advance`]
     /// records changes.
     fn stop_round_on_mount_change(&mut self) {
         if !matches!(self.task, Some(RunningTask::Round(_))) {
             return;
         }
         let table = self.mount_table();
-        let changes = self.mounts.update(&self.config.targets, &table);
+        let changes = self.update_mounts(&table);
         if !changes.is_empty() {
             self.sampling.expire_facts();
         }
@@ -271,10 +286,9 @@ impl Service {
             if let Some(RunningTask::Round(round)) = &self.task
                 && round.targets.contains(&change.target)
             {
-                let (target, kind) = (&change.target, change.kind);
-                let reason = format!("mount: the mount of `{target}` changed during the round ({kind})");
-                round.stop.request(RoundStop::Void(reason));
+                round.stop.request(round.stop_for(&change));
             }
+            self.workers.restart(&change.target);
             self.record(Some(change.into_event(self.clock.now().wall)));
         }
     }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use longhaul_measure::error::KERBEROS_ADVICE;
 use longhaul_measure::platform::{self, UnrecognizedOutput};
 use longhaul_measure::worker::{FailureReport, TargetExamination};
 use longhaul_model::time::DAY;
@@ -10,6 +11,7 @@ use longhaul_model::{Hint, MachineSnapshot, Mount, Power, Protocol, SyncKind, Ta
 
 use super::admission::Admission;
 use super::freshness_checks::freshness_checks;
+use super::target_history::uses_kerberos;
 use crate::clock::ClockReading;
 use crate::config::Config;
 use crate::database::Database;
@@ -124,7 +126,7 @@ impl Examination<'_> {
     /// Checks whether the skip rules and the limits would allow a round now.
     fn check_conditions(&self) -> Check {
         if self.config.targets.is_empty() {
-            let found = "no round is made, because no target is configured".to_owned();
+            let found = "no rounds run, because no target is configured".to_owned();
             return Check::problem("conditions", CheckStatus::Warning, found, "`longhaul init` adds some");
         }
         match self.admission.round_blocker(self.config, &self.now, self.snapshot) {
@@ -136,7 +138,7 @@ impl Examination<'_> {
                 match reason.code {
                     "paused" | "safe-mode" => "`longhaul resume` lets rounds run again",
                     _ => {
-                        "no action needed if that passes; the rules are in [schedule] and [limits] of the configuration"
+                        "no action needed if this is temporary; the rules are in [schedule] and [limits] of the configuration"
                     }
                 },
             ),
@@ -147,7 +149,7 @@ impl Examination<'_> {
         let name = format!("target {}", target.name);
         match found {
             Ok(found) => self.add_path_warning(self.examination_check(name, target, found), target),
-            Err(failure) => failed_check(name, failure),
+            Err(failure) => failed_check(name, failure, self.mounts.mount(&target.name)),
         }
     }
 
@@ -216,7 +218,7 @@ impl Examination<'_> {
         let mount = |target: &Target| self.mounts.mount(&target.name);
         let is_afp = |target: &&Target| mount(target).is_some_and(|mount| mount.protocol == Protocol::Afp);
         let target = self.config.targets.iter().find(is_afp)?;
-        let found = format!("`{}` uses AFP, for which macOS 27 has no client any more", target.name);
+        let found = format!("`{}` uses AFP, which macOS 27 no longer supports", target.name);
         Some(Check::problem(
             "AFP",
             CheckStatus::Warning,
@@ -226,14 +228,15 @@ impl Examination<'_> {
     }
 }
 
-fn failed_check(name: String, report: &FailureReport) -> Check {
+fn failed_check(name: String, report: &FailureReport, mount: Option<&Mount>) -> Check {
     let failure = &report.failure;
     let fix = match failure.error.as_deref() {
         _ if failure.is_blocked(report.outcome) => "then run `longhaul doctor` again",
         Some("EPERM") if platform::system_version().starts_with("macOS") => {
             "System Settings, Privacy & Security, Files & Folders (or Full Disk Access): allow longhauld network volumes"
         }
-        Some("EACCES" | "EPERM") => "give this user write access to that folder",
+        Some("EACCES") if mount.is_some_and(|mount| uses_kerberos(&mount.negotiated)) => KERBEROS_ADVICE,
+        Some("EACCES") => "give this user write access to that folder",
         _ => "do what the message says",
     };
     Check::problem(name, CheckStatus::Failed, failure.message.clone(), fix)
@@ -300,6 +303,24 @@ mod tests {
         };
         assert_eq!(fix(Some(25.0)), "plug it in: rounds are skipped below 25 %");
         assert_eq!(fix(None), "no action needed: rounds run at any charge");
+    }
+
+    #[test]
+    fn refused_access_with_kerberos_has_advice_about_the_ticket() {
+        let failure = longhaul_model::Failure {
+            operation: None,
+            path: None,
+            error: Some("EACCES".to_owned()),
+            message: "open /m/nas: Permission denied".to_owned(),
+        };
+        let report = FailureReport { outcome: longhaul_model::Outcome::Error, failure };
+        let fix = |sec: &str| {
+            let mut mount = Mount::new("/m/nas", "nas:/export", Protocol::Nfs(Some("4.2".to_owned())));
+            mount.negotiated = [("sec".to_owned(), sec.to_owned())].into();
+            failed_check("target nas".to_owned(), &report, Some(&mount)).fix.unwrap()
+        };
+        assert_eq!(fix("krb5p"), KERBEROS_ADVICE);
+        assert_eq!(fix("sys"), "give this user write access to that folder");
     }
 
     #[test]

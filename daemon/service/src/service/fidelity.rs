@@ -57,7 +57,7 @@ impl FidelityChecks<'_> {
             }
             Err(failure) => {
                 let (target_name, message) = (&worker.target().name, &failure.failure.message);
-                tracing::warn!(%target_name, message, "the fidelity of a target could not be checked");
+                tracing::warn!(%target_name, error = message, "the fidelity of a target could not be checked");
                 // A request to stop says nothing about the target: the next full round checks it.
                 if !self.interruption.is_requested() {
                     self.store(worker, &check.failed(worker, &failure));

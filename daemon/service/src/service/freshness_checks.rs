@@ -1,9 +1,10 @@
-//! The part of `longhaul doctor` about freshness: which targets show an old state, why, and what would help.
+//! The part of `longhaul doctor` about freshness: which targets show stale data, why, and what would help.
 
 use std::collections::BTreeMap;
 
 use longhaul_analysis::checks::freshness;
 use longhaul_analysis::summary::shows_old_state;
+use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_model::stored::StoredEpoch;
 use longhaul_model::time::DAY;
 use longhaul_model::{ChangeKind, FreshnessSample, Protocol, TargetName, Timestamp};
@@ -14,7 +15,7 @@ use crate::status::{Check, CheckStatus};
 /// Number of days whose samples are used.
 const DAYS: u32 = 28;
 
-/// Returns a warning for each target that shows an old state to other machines; nothing if the database cannot be read,
+/// Returns a warning for each target that shows stale data to other machines; nothing if the database cannot be read,
 /// about which another check warns.
 pub(super) fn freshness_checks(database: &Database, now: Timestamp) -> Vec<Check> {
     let read =
@@ -44,15 +45,15 @@ fn checks(samples: &[FreshnessSample], epochs: &[StoredEpoch]) -> Vec<Check> {
 fn check(target: &TargetName, shown: &[String], epochs: &[StoredEpoch]) -> Check {
     let epoch = epochs.iter().rfind(|epoch| epoch.target == *target);
     let message = format!(
-        "shows an old state: of the changes made elsewhere, {} became visible in time. `longhaul freshness` shows all",
+        "shows stale data: of the changes made elsewhere, {} became visible in time. `longhaul freshness` shows all",
         shown.join(", ")
     );
-    Check::problem(format!("freshness {target}"), CheckStatus::Warning, message, remedy(epoch))
+    Check::problem(format!("freshness {target}"), CheckStatus::Warning, message, remedy(SYSTEM, epoch))
 }
 
-/// Returns what helps against an old state, and its cost. Sources: mount.cifs(8) and smb.conf(5) for directory leases;
-/// nfs(5); nsmb.conf(5) of macOS.
-fn remedy(epoch: Option<&StoredEpoch>) -> &'static str {
+/// Returns what helps against stale data, and its cost. Sources: mount.cifs(8) and smb.conf(5) for directory leases;
+/// nfs(5); nsmb.conf(5) and mount_nfs(8) of macOS.
+fn remedy(system: System, epoch: Option<&StoredEpoch>) -> &'static str {
     let option = |name: &str| epoch.and_then(|epoch| epoch.negotiated.get(name)).map(String::as_str);
     let keeps_listings = option("directory-leases") == Some("granted") && option("nohandlecache").is_none();
     // macOS reports a dialect, a Linux mount table the option `vers`.
@@ -65,6 +66,10 @@ fn remedy(epoch: Option<&StoredEpoch>) -> &'static str {
              `nohandlecache`, or set `smb3 directory leases = no` in the server's smb.conf: each listing then asks the server"
         }
         Some(Protocol::Smb(_)) => "mount with a shorter `actimeo`: attributes are then asked for more often",
+        Some(Protocol::Nfs(_)) if system == System::MacOs => {
+            "mount with a shorter `actimeo`, or with `nonegnamecache` if only names that were looked up before stay away: both \
+             cost more requests"
+        }
         Some(Protocol::Nfs(_)) => {
             "mount with a shorter `actimeo`, or with `lookupcache=positive` if only names that were looked up before stay \
              away: both cost more requests"
@@ -131,6 +136,16 @@ mod tests {
         assert_eq!(found[0].name, "freshness smb");
         assert!(found[0].message.contains("0 of 25 new files in a listing"), "{:?}", found[0]);
         assert!(found[0].fix.as_deref().unwrap().contains("nohandlecache"), "{:?}", found[0]);
+    }
+
+    #[test]
+    fn remedy_for_nfs_is_an_option_of_this_system() {
+        let nfs = epoch(Protocol::Nfs(Some("3".into())), &[]);
+        let names = |system| {
+            ["`nonegnamecache`", "`lookupcache=positive`"]
+                .map(|option| remedy(system, Some(&nfs)).contains(option))
+        };
+        assert_eq!((names(System::MacOs), names(System::Linux)), ([true, false], [false, true]));
     }
 
     #[test]

@@ -20,11 +20,12 @@ mod sampling;
 mod scheduler;
 mod status_publisher;
 mod target_history;
+mod target_links;
 mod task;
 mod upgrade;
 mod workers;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -41,6 +42,7 @@ use self::sampling::{Sampling, SamplingView, probe_plan};
 use self::scheduler::Scheduler;
 use self::status_publisher::{StatusPublisher, StatusView};
 use self::target_history::TargetHistory;
+use self::target_links::TargetLinks;
 use self::task::RunningTask;
 use self::upgrade::Upgrade;
 use self::workers::{TargetAccess, Workers};
@@ -53,7 +55,7 @@ use crate::database::Database;
 use crate::event::ServiceEvent;
 use crate::handle::ServiceHandle;
 use crate::host::Host;
-use crate::mounts::MountTracker;
+use crate::mounts::{MountChange, MountTracker};
 use crate::program_file::ProgramFile;
 use crate::round::close_open_rounds;
 use crate::sampling::Sensors;
@@ -110,6 +112,7 @@ pub struct Service {
     seed: u64,
     clock_changes: ClockChanges,
     mounts: MountTracker,
+    links: TargetLinks,
     history: TargetHistory,
     scheduler: Scheduler,
     admission: Admission,
@@ -167,6 +170,7 @@ impl Service {
             seed,
             clock_changes: ClockChanges::since(now),
             mounts: MountTracker::default(),
+            links: TargetLinks::start(),
             history: TargetHistory::default(),
             scheduler: Scheduler::new(&now, deps.config.schedule.interval_seconds(), seed),
             admission: if deps.safe_mode { Admission::in_safe_mode() } else { Admission::default() },
@@ -251,18 +255,17 @@ impl Service {
             let kept = config.targets.iter().filter(|target| self.config.targets.contains(target));
             self.sampling.keep_only(&kept.cloned().collect::<Vec<_>>());
         }
-        self.report_other_database(&config);
+        let mounts = self.mount_table();
+        self.report_other_database(&config, &mounts);
         self.config = config;
         self.refresh_history(self.clock_changes.last().wall);
-        let mounts = self.mount_table();
         self.record_mount_changes(&mounts);
     }
 
     /// Shows in the status that a new configuration names another database: the definition of the service names the one in use.
-    fn report_other_database(&self, config: &Config) {
+    fn report_other_database(&self, config: &Config, mounts: &[Mount]) {
         let own = self.database.path();
-        let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        match config.database.as_deref().filter(|named| resolved(named) != resolved(own)) {
+        match config.database.as_deref().filter(|named| database_repair::is_other_file(named, own, mounts)) {
             None => self.handle.clear_problem("other-database"),
             Some(named) => {
                 let text = format!(
@@ -283,6 +286,9 @@ impl Service {
             // Otherwise a single crash after this would end in safe mode again.
             self.crash_loop.reset();
         }
+        // During a round, no other status is published.
+        let is_paused = pause != Pause::Off;
+        self.handle.update_status(|status| status.is_paused = is_paused);
         self.record(event);
         self.event_log.store(&self.database);
     }
@@ -290,7 +296,7 @@ impl Service {
     /// Records changes of the targets' mounts. A target without an earlier reading has no change. Workers of
     /// changed targets exit, because they only know the old mount.
     fn record_mount_changes(&mut self, table: &[Mount]) {
-        let changes = self.mounts.update(&self.config.targets, table);
+        let changes = self.update_mounts(table);
         if !changes.is_empty() {
             self.sampling.expire_facts();
         }
@@ -298,6 +304,12 @@ impl Service {
             self.workers.restart(&change.target);
             self.record(Some(change.into_event(self.clock.now().wall)));
         }
+    }
+
+    /// Updates the mounts of the targets, also of those behind a symbolic link, and returns their changes.
+    fn update_mounts(&mut self, table: &[Mount]) -> Vec<MountChange> {
+        let targets = self.links.resolve(&self.config.targets, table);
+        self.mounts.update(&targets, table)
     }
 
     /// Records sleep, steps of the wall clock and changes of the local time zone.
@@ -408,8 +420,8 @@ impl Service {
     }
 }
 
-/// Returns the seed of a machine, from which all random draws follow: that of its rounds so far, or else the first 64 bits of the
-/// SHA-256 of a public text and its id. A shared file has the seed, and must not lead to the id.
+/// Returns the seed of a machine, from which all random draws follow: that of its rounds so far, without those of another computer, or
+/// else the first 64 bits of the SHA-256 of a public text and its id. A shared file has the seed, and must not lead to the id.
 ///
 /// # Errors
 ///
@@ -417,5 +429,5 @@ impl Service {
 pub fn machine_seed(reader: &Reader, machine: &str) -> longhaul_store::Result<u64> {
     let digest = Sha256::digest(format!("longhaul rounds: machine {machine}"));
     let new = digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte));
-    Ok(reader.last_round()?.map_or(new, |last| last.round.seed))
+    Ok(reader.seed_of_last_round()?.unwrap_or(new))
 }

@@ -20,7 +20,7 @@ use crate::database::Database;
 use crate::host::ServerAddress;
 use crate::mounts::MountTracker;
 use crate::round_stop::RoundStop;
-use crate::sampling::{Sampler, SamplingContext, Sensors, changed_facts, mount_facts};
+use crate::sampling::{Sampler, SamplingContext, Sensors, changed_facts, mount_facts, with_known_server};
 use crate::status::ProbeState;
 use crate::worker::{SampleSender, Worker};
 
@@ -107,7 +107,7 @@ impl Sampling {
         match mode {
             ProbeMode::On => {
                 if let Err(error) = worker.ensure_started() {
-                    tracing::debug!(target_name = %target.name, message = error.failure.message, "no probe");
+                    tracing::debug!(target_name = %target.name, error = error.failure.message, "no probe");
                 }
             }
             ProbeMode::DuringRuns => worker.shut_down(),
@@ -117,7 +117,10 @@ impl Sampling {
             self.sampler.end_failures(&target.name, &view.now);
         }
         self.sampler.set_recorder(&target.name, recorder);
-        self.servers.extend(worker.server.map(|server| (target.name, server)));
+        match worker.server {
+            Some(server) => self.servers.insert(target.name, server),
+            None => self.servers.remove(&target.name),
+        };
     }
 
     /// Collects samples and reads counters that are due. Returns events to record. `during` is the load that
@@ -275,7 +278,8 @@ impl Sampling {
         let store = FactStore { database, now: &view.now };
         let mut events = vec![];
         for (target, mount) in self.mounted_targets(view) {
-            if !self.recorded_targets.insert(target.clone()) {
+            // An idle automount tells nothing about the share that the next access mounts there.
+            if mount.protocol.is_automount() || !self.recorded_targets.insert(target.clone()) {
                 continue;
             }
             let facts = mount_facts(&mount);
@@ -313,6 +317,7 @@ impl FactStore<'_> {
         let before = before
             .inspect_err(|error| tracing::warn!(error = error.one_line(), "the stored facts cannot be read"))
             .ok()?;
+        let facts = &before.as_ref().map_or_else(|| facts.clone(), |before| with_known_server(facts, before));
         let difference = before.as_ref().and_then(|before| changed_facts(before, facts));
         if before.is_none() || difference.is_some() {
             self.save(subject, facts);

@@ -349,7 +349,10 @@ mod tests {
         fn act(&mut self) {
             loop {
                 match self.scheduler.next(&self.now) {
-                    NextAction::Wait(_) => return,
+                    NextAction::Wait(wait) => {
+                        assert!(!wait.is_zero());
+                        return;
+                    }
                     NextAction::Prepare | NextAction::RunRequested => {}
                     NextAction::RecordMissed(missed) => {
                         assert_eq!(missed.times_ns.len() as u64, missed.count, "less than a week");

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_analysis::summary::CONFOUNDING_NOTE;
 use longhaul_model::status::ExportStatus;
 use longhaul_model::{Role, Target, Timestamp};
 
@@ -15,7 +16,6 @@ use super::workers::TargetAccess;
 use crate::clock::ClockReading;
 use crate::database::Database;
 use crate::handle::ServiceHandle;
-use crate::schedule::weeks;
 use crate::status::{DatabaseStatus, NotifyStatus, State, Status, TargetState, TargetStatus};
 use crate::worker::WorkerStatus;
 
@@ -95,7 +95,7 @@ impl StatusView<'_> {
             expected.name,
             expected.path.display(),
             served.as_deref().unwrap_or("nothing"),
-            weeks::CAVEAT
+            CONFOUNDING_NOTE
         ))
     }
 

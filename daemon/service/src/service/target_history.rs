@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use longhaul_measure::error::KERBEROS_ADVICE;
 use longhaul_measure::worker::FailureReport;
-use longhaul_model::{Outcome, ProtocolFamily, Target, TargetName};
+use longhaul_model::{NegotiatedOptions, Outcome, ProtocolFamily, Target, TargetName};
 use longhaul_store::{RunFilter, StoredRun};
 
 use crate::database::Database;
@@ -108,7 +109,8 @@ impl RecentRuns {
         };
         Some(Self {
             failed_tasks: if ok > 0 { failed().map(task).collect() } else { vec![] },
-            runs: runs.len() as u32,
+            // A void run is no failure of the target, for example after a pause.
+            runs: (ok + failed().count()) as u32,
             ok_runs: ok as u32,
             problem: last.and_then(|stored| problem_state(stored)).or(worker_failure),
             refusal: last.and_then(|stored| privacy_refusal(stored)),
@@ -135,8 +137,14 @@ fn problem_state(stored: &StoredRun) -> Option<TargetState> {
     }
 }
 
+/// Returns whether a mount proves its user by Kerberos (nfs(5) and mount.cifs(8), option `sec`).
+pub(super) fn uses_kerberos(options: &NegotiatedOptions) -> bool {
+    options.get("sec").is_some_and(|sec| sec.starts_with("krb5"))
+}
+
 /// Explains a refused access: on macOS, privacy settings refuse with EPERM
-/// (docs/macos.md#launch-agent-and-privacy). EACCES has other causes, which the message names.
+/// (docs/macos.md#launch-agent-and-privacy). Without a Kerberos ticket, Linux refuses with EACCES. EACCES has other causes, too,
+/// which the message names.
 fn blocked_text(stored: &StoredRun, error: &str, message: &str) -> String {
     let is_network =
         stored.run.protocol.as_ref().is_none_or(|protocol| protocol.family() == ProtocolFamily::Network);
@@ -147,6 +155,9 @@ fn blocked_text(stored: &StoredRun, error: &str, message: &str) -> String {
              volumes"
         );
     }
+    if error == "EACCES" && uses_kerberos(&stored.run.conditions.negotiated) {
+        return format!("{message}. {KERBEROS_ADVICE}");
+    }
     message.to_owned()
 }
 
@@ -156,6 +167,33 @@ mod tests {
     use longhaul_store::NewRound;
 
     use super::*;
+
+    #[test]
+    fn void_runs_are_not_counted() {
+        let stored = |outcome| {
+            let run =
+                Run { outcome, ..Run::new(1, "x".parse().unwrap(), "photo-batch", Timestamp::from_us(1)) };
+            StoredRun { number: 1, trace_id: String::new(), epoch: 1, run }
+        };
+        let counts = |outcomes: &[Outcome]| {
+            let runs: Vec<StoredRun> = outcomes.iter().copied().map(stored).collect();
+            RecentRuns::from_runs(&runs).map(|recent| (recent.runs, recent.ok_runs))
+        };
+        assert_eq!(counts(&[Outcome::Ok, Outcome::Error, Outcome::Void]), Some((2, 1)));
+        assert_eq!(counts(&[Outcome::Void]), Some((0, 0)));
+    }
+
+    #[test]
+    fn refused_access_with_kerberos_has_advice_about_the_ticket() {
+        let reason = |sec: &str| {
+            let mut run = Run::new(1, "x".parse().unwrap(), "photo-batch", Timestamp::from_us(1));
+            run.conditions.negotiated = [("sec".to_owned(), sec.to_owned())].into();
+            let stored = StoredRun { number: 1, trace_id: String::new(), epoch: 1, run };
+            blocked_text(&stored, "EACCES", "open /m/nas: Permission denied")
+        };
+        assert!(reason("krb5").ends_with(KERBEROS_ADVICE));
+        assert_eq!(reason("sys"), "open /m/nas: Permission denied");
+    }
 
     #[test]
     fn family_of_an_earlier_path_is_not_the_family_of_the_target() {

@@ -17,6 +17,7 @@ use super::round_reporter::RoundReporter;
 use crate::checks::freshness::{FreshnessCheck, FreshnessPlan, writer_of_round};
 use crate::clock::Clock;
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
+use crate::mounts::MountChange;
 use crate::nas::{NasMonitor, check_nas};
 use crate::notifications::{NotifyConfig, check_channels};
 use crate::round::{RetryLimit, RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks};
@@ -53,6 +54,8 @@ pub(super) struct RoundTask {
     pub(super) targets: Vec<TargetName>,
     /// Time of the last sampling step. `None`: there was none yet.
     pub(super) last_sample: Option<Instant>,
+    /// True if the system has begun to unmount a share by force, because its server does not respond.
+    pub(super) has_dead_share: bool,
     /// Span of the round's slot.
     pub(super) span: tracing::Span,
 }
@@ -64,6 +67,19 @@ pub(super) struct ExaminationTask {
     pub(super) replies: Vec<SyncSender<Vec<Check>>>,
     /// State of the machine when the examination started.
     pub(super) snapshot: MachineSnapshot,
+}
+
+impl RoundTask {
+    /// Returns the request to stop the round because of a mount change. An outage in which a Mac unmounts the share is a failure of the
+    /// share, as over NFS, where the mount stays: the run that failed counts. A user who unmounts a share causes no failure.
+    pub(super) fn stop_for(&self, change: &MountChange) -> RoundStop {
+        let (target, kind) = (&change.target, change.kind);
+        if self.has_dead_share && kind == "unmount" {
+            let reason = format!("mount: `{target}` did not respond, so that macOS unmounted it");
+            return RoundStop::CutShort(reason);
+        }
+        RoundStop::Void(format!("mount: the mount of `{target}` changed during the round ({kind})"))
+    }
 }
 
 impl RunningTask {
@@ -124,7 +140,7 @@ impl RoundJob {
         let (targets, scheduled) = (self.chosen.iter().map(name).collect(), self.spec.scheduled);
         let (own_stop, service_stop, span) = (stop.clone(), self.service_stop.clone(), self.span.clone());
         spawn(self.events.clone(), move || ServiceEvent::RoundEnded(self.run(&own_stop)));
-        RoundTask { stop, service_stop, scheduled, targets, last_sample: None, span }
+        RoundTask { stop, service_stop, scheduled, targets, last_sample: None, has_dead_share: false, span }
     }
 
     fn run(mut self, stop: &RoundStopRequest) -> RoundEnd {
@@ -218,7 +234,7 @@ impl RoundJob {
             Ok(samples) => self.writer.add_freshness(samples.into_iter().map(in_round).collect()),
             Err(report) => {
                 let message = report.failure.message;
-                return tracing::info!(round, message, "freshness was not measured");
+                return tracing::info!(round, error = message, "freshness was not measured");
             }
         };
         if let Err(error) = stored {

@@ -1,17 +1,13 @@
 //! The worker of each target, and the workers of removed targets whose process does not end.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 use longhaul_measure::platform;
 use longhaul_measure::worker::FailureReport;
 use longhaul_model::{Event, Failure, Outcome, ProbePlan, Target, TargetName, Timestamp};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::target_history::TargetHistory;
 use crate::mounts::MountTracker;
-use crate::target_path::{SpecialFolders, has_link};
+use crate::target_path::SpecialFolders;
 use crate::worker::{Launcher, Worker, WorkerStatus};
 
 /// The workers of all targets.
@@ -24,12 +20,14 @@ pub(super) struct Workers {
     removed: Vec<Worker>,
     /// Targets that hung in the last check.
     hung: Vec<TargetName>,
+    /// Targets whose mount changed while a round or an examination had their workers.
+    remounted: Vec<TargetName>,
 }
 
 impl Workers {
     /// Creates workers for no target. All later ones are started with `launcher`.
     pub(super) fn new(launcher: Launcher) -> Self {
-        Self { launcher, current: vec![], removed: vec![], hung: vec![] }
+        Self { launcher, current: vec![], removed: vec![], hung: vec![], remounted: vec![] }
     }
 
     /// Creates a worker for each target, with this probe plan. Workers of unchanged targets are kept: a second
@@ -61,12 +59,19 @@ impl Workers {
     pub(super) fn put_back(&mut self, mut workers: Vec<Worker>) {
         workers.iter_mut().for_each(Worker::shut_down);
         self.current = workers;
+        std::mem::take(&mut self.remounted).iter().for_each(|target| self.restart(target));
     }
 
-    /// Asks the process of a target to exit, because it only knows the old mount.
+    /// Asks the process of a target to exit, because it only knows the old mount, and forgets the server of that mount: it may have
+    /// been another address of the NAS, such as one in a VPN. A worker that is away is restarted when it comes back.
     pub(super) fn restart(&mut self, target: &TargetName) {
-        let stale = self.current.iter_mut().filter(|worker| worker.target().name == *target);
-        stale.for_each(Worker::shut_down);
+        match self.current.iter_mut().find(|worker| worker.target().name == *target) {
+            Some(worker) => {
+                worker.shut_down();
+                worker.server = None;
+            }
+            None => self.remounted.push(target.clone()),
+        }
     }
 
     /// Returns the state of each worker, in the order of the configuration.
@@ -179,34 +184,14 @@ impl TargetAccess<'_> {
     }
 }
 
-/// Returns true if the share or disk of a target is not mounted, as far as the mount table tells: it does not tell where a symbolic
-/// link leads.
+/// Returns true if the share or disk of a target is not mounted, as far as the mount table tells.
 pub(super) fn is_unmounted(target: &Target, mounts: &MountTracker, history: &TargetHistory) -> bool {
-    mounts.is_unmounted(&target.name, history.last_family(&target.name)) && !is_known_link(&target.path)
-}
-
-/// Returns true if a path is known to lead through a symbolic link. A thread of its own looks, and this call does not wait for it: a
-/// share that is mounted meanwhile and does not answer would stop the service.
-fn is_known_link(path: &Path) -> bool {
-    /// True for a path that leads through a link, false while a thread looks.
-    static KNOWN: Mutex<BTreeMap<PathBuf, bool>> = Mutex::new(BTreeMap::new());
-    if let Some(is_link) = KNOWN.lock().get(path) {
-        return *is_link;
-    }
-    KNOWN.lock().insert(path.to_owned(), false);
-    let path = path.to_owned();
-    let look = move || match has_link(&path) {
-        true => KNOWN.lock().insert(path, true),
-        // It may become one.
-        false => KNOWN.lock().remove(&path),
-    };
-    // Without a thread the mount table alone decides.
-    let _ = std::thread::Builder::new().spawn(look);
-    false
+    mounts.is_unmounted(&target.name, history.last_family(&target.name))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
@@ -229,21 +214,6 @@ mod tests {
             read_file_bytes: 4096,
             reserve: FreeSpaceReserve::NONE,
         }
-    }
-
-    #[test]
-    fn link_is_known_after_a_look_and_a_folder_is_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let link = root.join("link");
-        assert!(!is_known_link(&link.join("share")));
-        std::os::unix::fs::symlink(&root, &link).unwrap();
-        let is_known = |_: &u32| {
-            std::thread::sleep(Duration::from_millis(10));
-            is_known_link(&link.join("share"))
-        };
-        assert!((0..1000).any(|turn| is_known(&turn)), "a later look finds it");
-        assert!((0..10).all(|turn| is_known(&turn)));
     }
 
     #[test]

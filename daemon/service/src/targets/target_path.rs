@@ -1,5 +1,5 @@
-//! Detects folders that are a bad choice for a target, from their paths alone: the
-//! target itself is never accessed.
+//! Detects folders that are a bad choice for a target, from their paths alone, and follows the symbolic links of a path up to a
+//! share: the target itself is never accessed if it may be on one.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -7,8 +7,12 @@ use std::path::{Component, Path, PathBuf};
 
 use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_measure::sandbox::FOLDER_PREFIX;
-use longhaul_model::Mount;
+use longhaul_model::{Mount, ProtocolFamily};
 
+use crate::mounts::is_below_in_other_case;
+
+/// Number of symbolic links that a path may lead through, as Linux counts them (path_resolution(7)).
+const MAX_LINKS: usize = 40;
 /// Folders in the home folder of a Mac with the files of iCloud Drive (public report: pvieito.com/2016/11/icloud-locations) and of clouds
 /// that use Apple's File Provider (support.google.com/drive/answer/12178485).
 const CLOUD_FOLDERS: [&str; 2] = ["Library/Mobile Documents", "Library/CloudStorage"];
@@ -47,6 +51,35 @@ pub struct SpecialFolders {
 pub fn has_link(path: &Path) -> bool {
     let parts: Vec<&Path> = path.ancestors().collect();
     parts.into_iter().rev().any(Path::is_symlink)
+}
+
+/// Returns an absolute path without symbolic links, as far as they are on local disks: nothing is looked at that may be on a share, because
+/// that may not answer. A path whose links have no end is returned as it is.
+pub fn real_path(path: &Path, mounts: &[Mount]) -> PathBuf {
+    without_links(path, &|part: &Path| may_block(part, mounts)).unwrap_or_else(|| path.to_owned())
+}
+
+/// Returns whether a look at a path may wait for a server.
+fn may_block(path: &Path, mounts: &[Mount]) -> bool {
+    let is_local = |mount: &Mount| mount.protocol.family() == ProtocolFamily::Local;
+    let leads_through =
+        |mount: &Mount| mount.protocol.may_block() && is_below_in_other_case(path, &mount.point);
+    !Mount::for_path(mounts, path).is_some_and(is_local) || mounts.iter().any(leads_through)
+}
+
+/// Resolves the symbolic links of an absolute path up to a share. `None`: the links have no end.
+pub fn without_links(path: &Path, is_on_share: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+    let first_link = |path: &Path| {
+        let parts: Vec<&Path> = path.ancestors().collect();
+        let mut local = parts.into_iter().rev().take_while(|part| !is_on_share(part));
+        local.find_map(|part| Some((part.to_owned(), std::fs::read_link(part).ok()?)))
+    };
+    let mut path = without_dots(path);
+    for _ in 0..MAX_LINKS {
+        let Some((link, to)) = first_link(&path) else { return Some(path) };
+        path = without_dots(&link.parent()?.join(to).join(path.strip_prefix(&link).ok()?));
+    }
+    None
 }
 
 impl SpecialFolders {
@@ -135,7 +168,7 @@ impl fmt::Display for PathConcern {
 }
 
 fn is_local(path: &Path, mounts: &[Mount]) -> bool {
-    Mount::for_path(mounts, path).is_some_and(|mount| !mount.protocol.family().is_remote())
+    Mount::for_path(mounts, path).is_some_and(|mount| !mount.protocol.may_block())
 }
 
 /// Resolves the symbolic links of the existing part of a path.
@@ -226,6 +259,28 @@ mod tests {
             assert_eq!(concern(path), None, "{path}");
         }
         assert_eq!(SpecialFolders::default().concern(Path::new("/home/ada")), None);
+    }
+
+    #[test]
+    fn links_are_followed_up_to_a_share() {
+        use longhaul_model::Protocol;
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let [link, real, other] = ["link", "real", "other"].map(|name| root.join(name));
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink("real", &link).unwrap();
+        std::os::unix::fs::symlink(&other, real.join("inner")).unwrap();
+        let local = || Mount::new("/", "disk", Protocol::Local("ext4".into()));
+        let path = link.join("inner/x");
+        assert_eq!(real_path(&path, &[local()]), other.join("x"));
+        for protocol in [Protocol::Nfs(None), Protocol::Other("autofs".into()), Protocol::Other("9p".into())]
+        {
+            let mounts = [local(), Mount::new(&real, "nas", protocol)];
+            assert_eq!(real_path(&path, &mounts), real.join("inner/x"), "the share is not looked at");
+        }
+        assert_eq!(real_path(&path, &[]), path, "nothing is known about the path");
+        let in_other_case = Mount::new(root.join("LINK"), "nas", Protocol::Smb(None));
+        assert_eq!(real_path(&path, &[local(), in_other_case]), path, "it may lead to the share");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The request to read a range of a file in another target's sandbox.
 
-use longhaul_measure::checks::integrity::RangeElsewhere;
+use longhaul_measure::checks::integrity::OtherSandboxRange;
 use longhaul_measure::worker::{FailureReport, WorkerCommand, WorkerMessage};
 
 use super::failures::unexpected_message_failure;
@@ -15,7 +15,7 @@ impl Worker {
     /// If the range cannot be read in the time of `options.cap`.
     pub fn read_elsewhere(
         &mut self,
-        range: RangeElsewhere,
+        range: OtherSandboxRange,
         options: &mut RequestOptions<'_>,
     ) -> Result<Option<u64>, FailureReport> {
         match self.request(&WorkerCommand::ReadElsewhere(range), options, LimitScope::Total)?.message {

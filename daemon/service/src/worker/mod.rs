@@ -410,7 +410,7 @@ impl Worker {
         };
         wait.phases
             .extend(wait.current_phase.take().map(|phase| phase_record::truncated_phase(phase, recorder)));
-        tracing::warn!(target_name = %self.target.name, message = report.failure.message, "a worker was abandoned");
+        tracing::warn!(target_name = %self.target.name, error = report.failure.message, "a worker was abandoned");
         link.kill();
         let since = Instant::now() - flight.map_or(Duration::ZERO, phase_record::call_age);
         self.state = State::Stuck { link, operation: flight.map(|flight| flight.operation), since };

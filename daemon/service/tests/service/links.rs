@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use longhaul_model::{LinkKind, NetworkLink};
+use longhaul_model::{LinkKind, Mount, NetworkLink};
 
-use crate::world::{HOUR, Routes, Simulation, folder, rounds};
+use crate::world::{HOUR, Routes, SimulatedEvent, Simulation, both_shares, folder, rounds};
 
 fn link(name: &str, kind: LinkKind) -> Option<NetworkLink> {
     Some(NetworkLink { name: name.to_owned(), kind, ..NetworkLink::default() })
@@ -54,6 +54,31 @@ fn restart_after_one_round_keeps_the_usual_interface() {
         reasons.len() >= 4 && reasons.iter().all(|reason| reason.starts_with("other-link")),
         "{reasons:?}"
     );
+}
+
+/// Every worker finds the address in the VPN, so that all rounds but the first with each mount are skipped.
+#[test]
+fn remount_forgets_a_server_behind_a_vpn() {
+    let folder = folder();
+    let link_to = |server: Option<IpAddr>| {
+        server.map_or(link("en7", LinkKind::Wired), |_| link("utun4", LinkKind::Tunnel))
+    };
+    let remounted =
+        both_shares().into_iter().map(|mount| Mount { source: "//nas.local/share".into(), ..mount });
+    let simulation = Simulation {
+        routes: Some(Routes { server: "100.64.0.5".parse().unwrap(), link_to }),
+        ..Simulation::new(folder.path()).lasting(12 * HOUR)
+    }
+    .then(6 * HOUR, SimulatedEvent::Mounts(remounted.collect()));
+    let database = simulation.database.clone();
+    simulation.run();
+    let ends = rounds(&database).into_iter().map(|round| round.end.unwrap().reason);
+    let (skipped, run): (Vec<_>, Vec<_>) = ends.partition(Option::is_some);
+    assert!(
+        skipped.len() >= 8 && skipped.iter().flatten().all(|reason| reason.starts_with("vpn")),
+        "{skipped:?}"
+    );
+    assert_eq!(run.len(), 2, "one before and one after the shares were mounted again");
 }
 
 #[test]

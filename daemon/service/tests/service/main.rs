@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod automount;
 mod backup;
 mod checks;
+mod dead_share;
 mod doctor;
 mod eight_weeks;
 mod full_disk;

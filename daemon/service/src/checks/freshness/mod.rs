@@ -111,7 +111,7 @@ impl FreshnessCheck<'_> {
                     Ok(_) => others.push(worker),
                     Err(report) => {
                         let message = report.failure.message;
-                        tracing::info!(target_name = %worker.target().name, message, "freshness cannot be watched");
+                        tracing::info!(target_name = %worker.target().name, error = message, "freshness cannot be watched");
                     }
                 }
             }

@@ -56,7 +56,7 @@ impl StepLimits<'_> {
     pub fn remove(&self, session: &FreshnessSession, writer: &mut Worker) {
         if let Err(report) = self.send_last(writer, FreshnessCommand::Remove(session.clone())) {
             let message = report.failure.message;
-            tracing::warn!(target_name = %writer.target().name, message, "files of a freshness session are left");
+            tracing::warn!(target_name = %writer.target().name, error = message, "files of a freshness session are left");
         }
     }
 }
