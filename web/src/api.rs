@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use longhaul_analysis::attribution::Attribution;
-use longhaul_analysis::checks::{self, IntegrityLine, integrity_ledger};
+use longhaul_analysis::checks::{self, FreshnessCell, IntegrityLine, integrity_lines};
 use longhaul_analysis::prediction::what_if;
 use longhaul_analysis::stalls::{ExplainedStall, NamedStall, StallCauses, explain_stalls};
 use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
@@ -12,7 +12,7 @@ use longhaul_model::time::DAY;
 use longhaul_model::{LoadContext, ProbeKind, Resolution, TargetName, Timestamp};
 use longhaul_store::{RunFilter, SampleFilter, StoredEvent};
 use longhaul_view::json::{
-    self as forms, FidelityJson, FreshnessJson, Glance, LatencySeries, RunJson, WeekJson, WhatIfJson,
+    self as forms, FidelityJson, Glance, LatencySeries, RunJson, WeekJson, WhatIfJson,
 };
 use longhaul_view::time::utc_offset_at;
 use serde::Deserialize;
@@ -31,7 +31,7 @@ use crate::cache::{CacheEntry, local_zone};
 /// Maximum number of runs in one response.
 const MAX_RUNS: u32 = 1_000;
 
-/// Which week to report.
+/// The week to report.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -41,7 +41,7 @@ pub struct WeekParams {
     week: Option<String>,
 }
 
-/// Which runs to list.
+/// The runs to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -57,7 +57,7 @@ pub struct RunsParams {
     last: Option<u32>,
 }
 
-/// Which latencies to summarize.
+/// The latencies to summarize.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -111,7 +111,7 @@ pub async fn week(State(app): State<AppState>, Params(params): Params<WeekParams
             None => cache.newest_week()?,
         };
         let (weekly, rereads) = (cache.weekly(week)?, cache.reader.rereads()?);
-        to_json(WeekJson { weekly: &weekly, caching: &client_caching(&rereads) })
+        Ok(forms::week(&weekly, &client_caching(&rereads)))
     })
     .await
 }
@@ -284,13 +284,9 @@ pub async fn events(State(app): State<AppState>, Params(params): Params<DaysPara
 }
 
 /// Freshness of the targets, in the format of `freshness --json`.
-#[utoipa::path(get, path = "/api/v1/freshness", responses((status = 200, body = Vec<FreshnessJson>)))]
+#[utoipa::path(get, path = "/api/v1/freshness", responses((status = 200, body = Vec<FreshnessCell>)))]
 pub async fn freshness(State(app): State<AppState>) -> Response {
-    json_response(app, |cache| {
-        let cells = checks::freshness(&cache.reader.freshness(Timestamp::MIN)?);
-        to_json(cells.into_iter().map(FreshnessJson::from).collect::<Vec<_>>())
-    })
-    .await
+    json_response(app, |cache| to_json(checks::freshness(&cache.reader.freshness(Timestamp::MIN)?))).await
 }
 
 /// Verified data and wrong ranges of the targets, in the format of `integrity --json`.
@@ -298,7 +294,7 @@ pub async fn freshness(State(app): State<AppState>) -> Response {
 pub async fn integrity(State(app): State<AppState>) -> Response {
     json_response(app, |cache| {
         let reader = &cache.reader;
-        to_json(integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?))
+        to_json(integrity_lines(&reader.verified_totals()?, &reader.mismatches(None)?))
     })
     .await
 }

@@ -11,7 +11,7 @@ use longhaul_analysis::attribution::{ATTRIBUTED_ROUNDS, Attribution};
 use longhaul_analysis::prediction::{FITTED_ROUNDS, TimedRuns, timed_runs};
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_measure::platform;
-use longhaul_model::History;
+use longhaul_model::{History, Scale};
 use longhaul_service::config::ConfigLoader;
 use longhaul_service::paths;
 use longhaul_store::{Reader, Result};
@@ -186,7 +186,8 @@ impl CacheEntry {
         if let Some(known) = &self.attributions {
             return Ok(Arc::clone(known));
         }
-        let found = Arc::new(paths::read_attributions(&self.reader, ATTRIBUTED_ROUNDS)?);
+        let scale = self.newest_scale()?;
+        let found = Arc::new(paths::read_attributions(&self.reader, ATTRIBUTED_ROUNDS, scale)?);
         self.attributions = Some(Arc::clone(&found));
         Ok(found)
     }
@@ -200,10 +201,17 @@ impl CacheEntry {
         if let Some(known) = &self.timed_runs {
             return Ok(Arc::clone(known));
         }
-        let phases = self.reader.phase_times(FITTED_ROUNDS)?;
+        let scale = self.newest_scale()?;
+        let phases = self.reader.phase_times(FITTED_ROUNDS, scale)?;
         let found = Arc::new(timed_runs(&phases, &self.reader.nas_use_of(&phases)?));
         self.timed_runs = Some(Arc::clone(&found));
         Ok(found)
+    }
+
+    /// Returns the scale of the runs that the newest weekly summary is about; `None` if there is no run.
+    fn newest_scale(&mut self) -> Result<Option<Scale>> {
+        let newest = self.newest_week()?;
+        Ok(self.weekly(newest)?.scale)
     }
 
     /// Returns the first and the last week with a round; `None` if there is no round.

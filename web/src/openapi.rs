@@ -100,9 +100,7 @@ fn add_sentence(schemas: &mut Map<String, Value>, sentence: &Sentence) {
     schema["properties"][sentence.property] =
         json!({ "type": "string", "description": sentence.description });
     if let Value::Array(required) = &mut schema["required"] {
-        let place =
-            required.iter().position(|name| name == sentence.after).map_or(required.len(), |place| place + 1);
-        required.insert(place, sentence.property.into());
+        required.push(sentence.property.into());
     }
 }
 

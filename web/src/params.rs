@@ -20,7 +20,7 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Response> {
         let refused = match Query::<T>::try_from_uri(&parts.uri) {
             Ok(Query(params)) => return Ok(Self(params)),
-            Err(refused) => in_plain_words(&refused.body_text()),
+            Err(refused) => query_error_text(&refused.body_text()),
         };
         if parts.uri.path().starts_with("/api/") {
             return Err(error_response(StatusCode::BAD_REQUEST, &refused));
@@ -30,8 +30,8 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Params<T> {
     }
 }
 
-/// Returns what is wrong with a query, from the message of the library that read it.
-fn in_plain_words(refused: &str) -> String {
+/// Returns the error text for a query, from the message of the library that read it.
+fn query_error_text(refused: &str) -> String {
     let message = refused.strip_prefix("Failed to deserialize query string: ").unwrap_or(refused);
     let field = |kind: &str| message.split_once(kind).and_then(|(_, rest)| rest.strip_suffix('`'));
     let unknown =
@@ -84,7 +84,7 @@ mod tests {
             ("something else", "The address has parameters that cannot be read: something else."),
         ];
         for (message, expected) in messages {
-            assert_eq!(in_plain_words(&format!("Failed to deserialize query string: {message}")), expected);
+            assert_eq!(query_error_text(&format!("Failed to deserialize query string: {message}")), expected);
         }
     }
 }

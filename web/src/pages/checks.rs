@@ -1,7 +1,7 @@
 //! The page of the checks apart from speed: whether what a target shows is current, whole, and all there.
 
 use axum::response::Response;
-use longhaul_analysis::checks::{freshness, integrity_ledger};
+use longhaul_analysis::checks::{freshness, integrity_lines};
 use longhaul_model::Timestamp;
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::render::html::render;
@@ -19,7 +19,7 @@ pub async fn checks(app: AppState) -> Response {
         let targets = &cache.weekly(newest)?.targets;
         let (zone, styles) = (local_zone(), SeriesStyles::for_targets(targets));
         let cells = freshness(&cache.reader.freshness(Timestamp::MIN)?);
-        let lines = integrity_ledger(&cache.reader.verified_totals()?, &cache.reader.mismatches(None)?);
+        let lines = integrity_lines(&cache.reader.verified_totals()?, &cache.reader.mismatches(None)?);
         let documents = [
             checks::freshness(&cells).into_section("freshness"),
             checks::integrity(&lines, &zone).into_section("integrity"),
@@ -27,7 +27,7 @@ pub async fn checks(app: AppState) -> Response {
         ];
         Ok(html! {
             h1 { "Checks" }
-            p { "A share can be fast because it shows an old state, or because it drops what it cannot keep. Each check says what was \
+            p { "A share can be fast because it shows stale data, or because it drops what it cannot keep. Each check says what was \
                 found on each target." }
             @for document in &documents { (render(document, &styles)) }
         })

@@ -78,7 +78,7 @@ pub async fn events_page(app: AppState, Params(wanted): Params<EventsParams>) ->
             div class="controls" { (range_picker(ranges(days))) }
             (section("line", "Timeline", &ratio_charts(&weekly, &history, since)))
             @if let Some(date) = at { (section("around", &format!("Before and after {date}"), &before_after_section(&history, &weekly, date))) }
-            (section("events", if since.is_some() { "Events" } else { "All events" }, &render(&event_log(entries, &local_zone()), &styles)))
+            (section("events", if since.is_some() { "Events and epochs" } else { "All events and epochs" }, &render(&event_log(entries, &local_zone()), &styles)))
         })
     })
     .await
@@ -92,7 +92,7 @@ fn ratio_charts(weekly: &WeeklySummary, history: &History, since: Option<Timesta
         week_charts::days_within(weekly, &ticks, &(first..=i64::MAX)).into_iter().flatten().collect();
     html! {
         @if days.is_empty() {
-            p { @if since.is_some() { "No pair has a ratio in this time." } @else { "No pair has a ratio yet." } }
+            p { @if since.is_some() { "No pair has a ratio in this period." } @else { "No pair has a ratio yet." } }
         }
         div class="chart-grid" { @for days in &days { (figure(days)) } }
     }

@@ -2,7 +2,7 @@
 //! changed, stalls and the method below.
 
 use axum::response::Response;
-use longhaul_analysis::checks::integrity_ledger;
+use longhaul_analysis::checks::integrity_lines;
 use longhaul_analysis::summary::{WeeklySummary, recent_rounds};
 use longhaul_model::time::DAY;
 use longhaul_model::{History, Resolution, Stall, Timestamp};
@@ -104,7 +104,7 @@ fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
 fn checks(weekly: &WeeklySummary, reader: &Reader) -> longhaul_store::Result<Option<Document>> {
     Ok(checks_in_brief(&CheckResults {
         freshness: &weekly.freshness,
-        integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
+        integrity: &integrity_lines(&reader.verified_totals()?, &reader.mismatches(None)?),
         fidelity: &reader.fidelity()?,
     }))
 }

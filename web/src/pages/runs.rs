@@ -71,7 +71,7 @@ fn shown(skip: u32, on_page: usize, all: u64) -> String {
         return format!("{}, newest first.", count(all, "run"));
     }
     if on_page == 0 {
-        return format!("{} match, none of them so old.", count(all, "run"));
+        return format!("{} match; there are no older ones.", count(all, "run"));
     }
     let last = u64::from(skip) + on_page as u64;
     format!("Runs {} to {last} of {all}, newest first.", skip.saturating_add(1))

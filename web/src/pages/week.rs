@@ -6,7 +6,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Redirect, Response};
 use longhaul_analysis::summary::{Week, WeeklySummary, client_caching};
 use longhaul_view::charts::SeriesStyles;
-use longhaul_view::json::WeekJson;
+use longhaul_view::json;
 use longhaul_view::page::{contents, first_screen::first_screen};
 use longhaul_view::screens::week::{WeekReport, details, times_for_spreadsheet};
 use longhaul_view::screens::{week_charts, words};
@@ -123,7 +123,7 @@ pub async fn download(app: AppState, Path((week, file)): Path<(String, String)>)
 
 fn week_json(weekly: &WeeklySummary, cache: &CacheEntry) -> Result<String, PageError> {
     let caching = client_caching(&cache.reader.rereads()?);
-    serde_json::to_string_pretty(&WeekJson { weekly, caching: &caching })
+    serde_json::to_string_pretty(&json::week(weekly, &caching))
         .map_err(|error| PageError::Internal(error.to_string()))
 }
 

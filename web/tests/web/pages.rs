@@ -296,7 +296,7 @@ fn events_of_a_range_are_those_of_all_up_to_its_start() {
 #[test]
 fn empty_weeks_and_distant_times_have_pages() {
     let server = TestServer::start();
-    assert!(page(&server, "/weeks/1999-W01").contains("The week has no round."));
+    assert!(page(&server, "/weeks/1999-W01").contains("No rounds in this week."));
     page(&server, "/latency?days=1200&until=0");
     page(&server, "/latency?days=999999999");
     page(&server, "/events?at=1969-12-31");

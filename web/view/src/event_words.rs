@@ -8,15 +8,17 @@ use longhaul_model::{Event, KeepResult, Property, Protocol, SHARE_KEYS, Timestam
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::screens::checks::{property_words, result_word};
+use crate::screens::checks::{mismatch_details, property_words, result_word};
 use crate::{redaction, time, units};
 
 /// Kinds of events whose words do not depend on their details.
-const PLAIN_WORDS: [(&str, &str); 16] = [
+const PLAIN_WORDS: [(&str, &str); 18] = [
     ("clock-step", "clock set"),
     ("hang", "stopped responding"),
+    ("mismatch", "data damaged"),
     ("missed-rounds", "rounds missed"),
     ("mount", "mounted"),
+    ("other-computer", "another computer uses the database"),
     ("pause", "paused"),
     ("prepared", "test data made"),
     ("protocol", "protocol changed"),
@@ -94,7 +96,7 @@ fn fidelity_words(detail: &Value) -> String {
     match changes[..] {
         [(property, KeepResult::Kept)] => format!("now keeps: {property}"),
         [(property, result)] => format!("no longer keeps: {property} ({})", result_word(result)),
-        _ => format!("{} properties of files are kept otherwise than before", changes.len()),
+        _ => format!("{} file properties are now kept differently", changes.len()),
     }
 }
 
@@ -120,8 +122,18 @@ pub fn readable_details(kind: &str, detail: &Value, zone: &TimeZone) -> String {
     match kind {
         "wake" => String::new(),
         "fidelity" => fidelity_details(detail),
+        "mismatch" => mismatch_details(detail),
+        "mount" => mount_details(&detail["after"]),
+        "unmount" => mount_details(&detail["before"]),
         _ => event_details(detail, zone),
     }
+}
+
+/// Returns what was mounted: its protocol and its place.
+fn mount_details(mount: &Value) -> String {
+    let text = |key: &str| mount[key].as_str();
+    let place = text("point").map(|point| format!("at {point}"));
+    text("protocol").map(str::to_owned).into_iter().chain(place).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns before and after of each property that a target keeps otherwise than before.
@@ -234,15 +246,33 @@ mod tests {
                     "fidelity",
                     json!({ "colon": change("kept", "lost"), "hard-link": change("lost", "kept") }),
                 ),
-                "2 properties of files are kept otherwise than before",
+                "2 file properties are now kept differently",
             ),
             (of("wake", json!({ "slept_seconds": 7200 })), "woke up after 2 h"),
             (of("reconnect", json!({ "count": 1 })), "reconnected"),
+            (of("other-computer", Value::Null), "another computer uses the database"),
             (of("something-new", Value::Null), "something new"),
         ];
         for (found, expected) in named {
             assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn mounts_and_damage_have_no_raw_keys() {
+        let details = |kind: &str, detail: Value| readable_details(kind, &detail, &TimeZone::UTC);
+        let mount =
+            json!({ "point": "/m/nas", "protocol": "SMB 3.1.1", "read_only": false, "negotiated": {} });
+        assert_eq!(details("unmount", json!({ "before": mount, "after": null })), "SMB 3.1.1 at /m/nas");
+        assert_eq!(details("mount", json!({ "before": null, "after": mount })), "SMB 3.1.1 at /m/nas");
+        let damage = json!({
+            "run": 7, "file": "photo-batch/a.jpg", "offset": 4096, "length": 1, "elsewhere": [],
+            "pattern": { "bit-flips": { "bits": 22 } }, "reread": "same-damage", "protocol": "SMB 3.1.1",
+        });
+        let expected =
+            "photo-batch/a.jpg; 1 byte from offset 4096; 22 flipped bits; read again: the same wrong bytes";
+        assert_eq!(details("mismatch", damage), expected);
+        assert_eq!(of("mismatch", Value::Null), "data damaged");
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl BandChart {
             return Chart::sentence(
                 &self.id,
                 &self.title,
-                format!("No value in this time; {}.", units::count(failed, "failure")),
+                format!("No value in this period; {}.", units::count(failed, "failure")),
             );
         }
         let events = self.event_marks();

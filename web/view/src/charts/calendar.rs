@@ -118,8 +118,8 @@ impl Calendar {
     fn description(&self) -> String {
         let with = |is: fn(&Availability) -> bool| self.days.iter().filter(|(_, day)| is(day)).count();
         format!(
-            "One field per day, one column per week. {}: {} with data, of which {} good, {} with a request slower than one second, \
-             {} with a request that failed or timed out, marked ✗. A framed field: no such request on that day.",
+            "One cell per day, one column per week. {}: {} with data, of which {} good, {} with a request slower than one second, \
+             {} with a request that failed or timed out, marked ✗. An outlined cell: no such request on that day.",
             self.name,
             units::count(self.days.len(), "day"),
             with(|day| day.failed == 0 && day.slow == 0),

@@ -104,7 +104,8 @@ impl Curve {
     }
 
     fn description(&self) -> String {
-        format!("median {}, {} times, {} failed", self.quantile(0.5), self.times.len(), self.failed)
+        let measured = units::count(self.times.len(), "measurement");
+        format!("median {}, {measured}, {} failed", self.quantile(0.5), self.failed)
     }
 
     /// Draws the curve as steps, with the target's mark on it. The marks of the curves have different heights, so that

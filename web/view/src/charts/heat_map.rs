@@ -113,8 +113,8 @@ impl HeatMap {
             )
         });
         format!(
-            "Each field is the median of an hour of a weekday in local time. Darker fields are slower, in {SHADES} logarithmic \
-             shades that all charts of this kind on the page share. A framed field has no value. {}: {count} values.{slowest}",
+            "Each cell is the median of an hour of a weekday in local time. Darker cells are slower, in {SHADES} logarithmic \
+             shades that all charts of this kind on the page share. An outlined cell has no value. {}: {count} values.{slowest}",
             self.name
         )
     }

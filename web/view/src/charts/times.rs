@@ -172,6 +172,7 @@ impl TimeRow {
         let TimeSummary { median, count: times, failed, days, .. } = self.times;
         let median =
             median.map_or("no time".to_owned(), |median| format!("median {}", units::seconds(median)));
-        format!("{median}, {} on {}, {failed} failed", units::count(times, "time"), units::count(days, "day"))
+        let (measured, days) = (units::count(times, "measurement"), units::count(days, "day"));
+        format!("{median}, {measured} on {days}, {failed} failed")
     }
 }

@@ -29,7 +29,7 @@ pub fn answer(weekly: &WeeklySummary, bottlenecks: Option<&Text>) -> Markup {
             p {
                 @if let Some(label) = recommendation::confidence_label(weekly) { span class="confidence" { (label) } " " }
                 (render::html::line(&basis, &SeriesStyles::default())) " "
-                span class="muted" { "Up to " a href={ "/weeks/" (weekly.week) } { "week " (weekly.week) } "." }
+                span class="muted" { "Data up to " a href={ "/weeks/" (weekly.week) } { "week " (weekly.week) } "." }
                 @if let Some(found) = bottlenecks { " " (render::html::line(found, &SeriesStyles::default())) }
             }
         }
@@ -42,6 +42,7 @@ fn heading(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
         section id="answer" class="answer" aria-labelledby="answer-heading" {
             h1 id="answer-heading" { (recommendation::heading(weekly)) }
             p class="muted" { (ranking(weekly)) (words::confidence(weekly)) }
+            @for left_out in words::unmeasured(weekly) { p class="muted" { (left_out) } }
             ul class="targets" role="list" aria-label="Targets" {
                 @for target in &weekly.targets {
                     li {
@@ -67,7 +68,7 @@ fn card(weekly: &WeeklySummary, pair: &PairSummary, styles: &SeriesStyles) -> Ma
         article class={ "card " (fill.class()) "-card" } {
             h2 { (styles.legend_mark(&pair.a)) (pair.a) " and " (styles.legend_mark(&pair.b)) (pair.b)
                 span class="state" { (words::pair_verdict_label(pair)) } }
-            p class="headline" { (sentences::headline_beside_basis(pair)) }
+            p class="headline" { (sentences::headline_without_round_trip(pair)) }
             @if let Some(minutes) = pair.weekly_minutes { p { (words::weekly_minutes(pair, &minutes)) } }
             p class="muted" {
                 @if let Some(basis) = pair.headline.as_ref().and_then(words::basis) { (basis) " " }

@@ -9,7 +9,7 @@ use crate::units;
 
 /// A day or an event, and a pair before and after it.
 #[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
+pub struct BeforeAfterView<'a> {
     /// The day or the event, for example `mtu on 2026-11-12`.
     pub what: &'a str,
     /// All metrics of the pair.
@@ -17,7 +17,7 @@ pub struct Around<'a> {
 }
 
 /// Returns the comparison of a pair before and after a day or an event.
-pub fn before_after(pair: &PairSummary, around: &Around<'_>) -> Document {
+pub fn before_after(pair: &PairSummary, around: &BeforeAfterView<'_>) -> Document {
     let mut document = Document::new();
     let table = table(pair, around.rows);
     document.section("around", format!("Before and after {}", around.what)).table(table).note(note());

@@ -6,7 +6,6 @@ use super::checks::{damage, statements};
 use super::round_trips::StatedIn;
 use super::{recommendation, result, sentences, week, words};
 use crate::document::Document;
-use crate::table::Table;
 use crate::text::Text;
 use crate::units;
 
@@ -25,7 +24,7 @@ pub fn brief(weekly: &WeeklySummary) -> Document {
         let recommended = Text::new().strong(recommendation::heading(weekly));
         document.paragraph(week::with_exceptions(recommended, weekly));
         for pair in &weekly.pairs {
-            document.append(answer(weekly, pair)).table(tasks(pair));
+            document.append(answer(weekly, pair)).table(result::table(pair));
         }
     }
     document.list(notes(weekly));
@@ -88,28 +87,13 @@ fn failures(weekly: &WeeklySummary, pair: &PairSummary) -> Option<String> {
     }
 }
 
-fn tasks(pair: &PairSummary) -> Table {
-    let mut table = Table::new("Typical times and result of each task").words(["task"]);
-    table = table.figures([pair.a.as_str(), pair.b.as_str()]).words(["result"]);
-    for task in &pair.tasks {
-        let (a, b) = task.median_seconds.unzip();
-        let result = words::toned(result::result(task, StatedIn::basis_of(pair)), task.verdict);
-        table.row([
-            words::subject(&task.subject).into(),
-            words::seconds_or_dash(a).into(),
-            words::seconds_or_dash(b).into(),
-            result,
-        ]);
-    }
-    table
-}
-
 fn notes(weekly: &WeeklySummary) -> Vec<Text> {
     let reasons = weekly.rounds.reasons.iter().take(MAX_REASONS);
     let reasons: Vec<String> =
         reasons.map(|(reason, count)| format!("{} ({count})", words::round_reason(reason))).collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
-    let mut notes = vec![Text::from(words::rounds(weekly) + &reasons + ".")];
+    let mut notes: Vec<Text> = words::unmeasured(weekly).into_iter().map(Text::from).collect();
+    notes.push(Text::from(words::rounds(weekly) + &reasons + "."));
     if !is_guarantee_told(weekly) {
         notes.push(words::guarantee().into());
     }
@@ -145,23 +129,6 @@ fn more(weekly: &WeeklySummary) -> Text {
 /// Returns the answers of all pairs, one line each, decided ones first.
 pub fn answers(weekly: &WeeklySummary) -> Vec<String> {
     let mut pairs: Vec<&PairSummary> = weekly.pairs.iter().collect();
-    pairs.sort_by_key(|pair| !is_decided(pair));
+    pairs.sort_by_key(|pair| !pair.is_decided());
     pairs.into_iter().map(sentences::headline).collect()
-}
-
-/// Returns the answer of the pair that there is room for.
-pub fn main_answer(weekly: &WeeklySummary) -> Option<String> {
-    main_pair(weekly).map(sentences::headline)
-}
-
-/// Returns the pair to show if there is room for one only: the recommended share and the next one, or else the first that is
-/// decided. `None` without pairs.
-pub fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
-    let is_recommended = weekly.recommendation.target.is_some();
-    let decided = weekly.pairs.iter().find(|pair| !is_recommended && is_decided(pair));
-    decided.or_else(|| recommendation::main_pair(weekly))
-}
-
-fn is_decided(pair: &PairSummary) -> bool {
-    pair.headline.as_ref().is_some_and(|found| found.verdict.is_decided())
 }

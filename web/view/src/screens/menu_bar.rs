@@ -63,7 +63,8 @@ fn answer(menu: &Menu<'_>) -> Vec<String> {
 
 fn service(known: Option<&Status>, zone: &TimeZone) -> Vec<String> {
     let Some(known) = known else {
-        return vec!["The service is not running: `longhaul service start`".to_owned()];
+        // It also starts one that is installed and was stopped.
+        return vec!["The service is not running: `longhaul service install`".to_owned()];
     };
     let problems = status::all_problems(known, zone);
     let mut shown: Vec<String> = problems.iter().flat_map(|text| lines(&text.content())).collect();
@@ -133,7 +134,7 @@ mod tests {
             &Menu { weekly: Err("there is no database yet"), status: None, dashboard: None, former: &[] },
             &TimeZone::UTC,
         );
-        let expected = "⚠ longhaul\n---\nthere is no database yet\n---\nThe service is not running: `longhaul service start`\n---\n\
+        let expected = "⚠ longhaul\n---\nthere is no database yet\n---\nThe service is not running: `longhaul service install`\n---\n\
                         Refresh | refresh=true\n";
         assert_eq!(menu, expected);
     }

@@ -41,8 +41,9 @@ pub fn summary_lines(weekly: &WeeklySummary) -> [String; 3] {
          this week; a single week gets no verdict."
             .to_owned(),
         format!(
-            "Decided: from {MIN_VERDICT_DAYS} days on (from {EARLY_VERDICT_DAYS} on only if the whole interval lies beyond ±{} %). A difference \
-             matters if the slower share takes at least {} % more time. Where a user waits, a difference below {} s is not noticed. {}",
+            "Decided: with at least {MIN_VERDICT_DAYS} days (with {EARLY_VERDICT_DAYS} only if the whole interval lies beyond ±{} %). A \
+             difference matters if the slower share takes at least {} % more time. Where a user waits, a difference below {} s is not \
+             noticed. {}",
             percent(EARLY_VERDICT_RATIO),
             percent(weekly.settings.threshold),
             decimal(INSTANT_SECONDS, 3),
@@ -50,7 +51,7 @@ pub fn summary_lines(weekly: &WeeklySummary) -> [String; 3] {
         ),
         format!(
             "Never combined: cold and warm, epochs, sizes of the test data, and times and failures. A failure has no time; in \
-             ratios it counts as {} times the usual time, within {} to {} s. All excluded data is counted.",
+             ratios it counts as {} times the usual time, within {} to {} s. The amount of excluded data is reported.",
             decimal(CAP_FACTOR, 1),
             CAP_SECONDS.start(),
             CAP_SECONDS.end(),
@@ -63,7 +64,7 @@ pub fn scores() -> String {
     format!(
         "Speed: the reference share has 100; a share with 120 does all tasks in 100/120 of the time. Smoothness: the proportion of tasks \
          that took less than {} times the usual time of their day. Reliability: the proportion of rounds without a failure. Rank: the \
-         position among all shares, as far as it is decided. The three scores are never combined.",
+         position among all shares; a range if it is not decided. The three scores are never combined.",
         decimal(ROUGH_FACTOR, 1),
     )
 }

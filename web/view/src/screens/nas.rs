@@ -74,18 +74,19 @@ fn percent(share: f64) -> String {
 
 fn processors(reading: &NasReading, found: &NasUse) -> String {
     match (found.processor_share, reading.processors) {
-        (Some(share), _) => format!("its processors worked for {} of the time.", percent(share)),
+        (Some(share), _) => format!("its processors were busy {} of the time.", percent(share)),
         (None, Some(NasProcessors::LastMinute(share))) => {
-            format!("too short for its processors, which worked for {} of the last minute.", percent(share))
+            let busy = percent(share);
+            format!("too short to measure its processors, which were busy {busy} of the last minute.")
         }
         (None, Some(NasProcessors::Counted { .. })) if reading.min_processor_span.is_zero() => {
-            "the counters of its processors did not move, or went back. Run this again; if that repeats, it does not tell how busy \
-             they are."
+            "the counters of its processors did not move, or went back. Run this again; if it happens again, the NAS does not \
+             report how busy they are."
                 .to_owned()
         }
         (None, Some(NasProcessors::Counted { .. })) => format!(
-            "too short for its processors. It counts their work only every few seconds, so longhaul uses that from runs of \
-             {} on.",
+            "too short to measure its processors. The NAS updates their counters only every few seconds, so longhaul uses \
+             them only for runs of {} or longer.",
             units::seconds(reading.min_processor_span.as_secs_f64())
         ),
         (None, None) => "nothing is known about its processors.".to_owned(),
@@ -116,19 +117,19 @@ fn disk_table(disks: &[DiskUse]) -> Table {
 fn missing_text(figure: NasFigure, kind: &str) -> &'static str {
     match figure {
         NasFigure::Processors if kind == "snmp" => {
-            "The work of its processors. Allow the SNMP user to see everything, or use node_exporter or ssh."
+            "Processor load. Allow the SNMP user to see everything, or use node_exporter or ssh."
         }
-        NasFigure::Processors => "The work of its processors.",
+        NasFigure::Processors => "Processor load.",
         NasFigure::Disks if kind == "snmp" => {
             "Its disks. Allow the SNMP user to see everything, or use node_exporter or ssh."
         }
         NasFigure::Disks => "Its disks.",
         NasFigure::DiskBusyTime => {
             "The time in which a disk was busy; at most an average of a minute, which is used for runs of a minute and \
-             longer. A node_exporter or ssh tells it."
+             longer. node_exporter and ssh report it."
         }
         NasFigure::DiskRequestTime => {
-            "The time that requests to a disk take. SNMP does not have it; a node_exporter or ssh tells it."
+            "The time that requests to a disk take. SNMP does not report it; node_exporter and ssh do."
         }
         NasFigure::DiskBytes => "The bytes that a disk reads and writes.",
     }
@@ -181,7 +182,7 @@ mod tests {
         };
         let text = text(&reading, Some(&found));
         assert!(text.contains("| sata1 | 35 % | 1,200 | – | – |"), "{text}");
-        assert!(text.contains("In 3.00 s: its processors worked for 12 % of the time."), "{text}");
+        assert!(text.contains("In 3.00 s: its processors were busy 12 % of the time."), "{text}");
         assert!(text.contains("- The time that requests to a disk take."), "{text}");
     }
 
@@ -210,6 +211,6 @@ mod tests {
             text.contains("reset while it was read") && text.contains("an average of a minute"),
             "{text}"
         );
-        assert!(text.contains("- The work of its processors."), "{text}");
+        assert!(text.contains("- Processor load."), "{text}");
     }
 }

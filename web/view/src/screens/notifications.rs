@@ -156,7 +156,7 @@ fn cannot_measure(problem: MeasuringProblem, since: &str) -> (String, String) {
             "Every round was skipped or void; `longhaul runs` and `longhaul doctor` show why.",
         ),
     };
-    (title.to_owned(), format!("{text} It has been like that {since}. `longhaul status` shows the details."))
+    (title.to_owned(), format!("{text} This has been the case {since}. `longhaul status` shows the details."))
 }
 
 #[cfg(test)]

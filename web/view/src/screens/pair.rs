@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use longhaul_analysis::summary::{Comparison, DayRatio, PairSummary, WeeklySummary};
 
-use super::before_after::{Around, before_after};
+use super::before_after::{BeforeAfterView, before_after};
 use super::{method, so_far, week, words};
 use crate::document::Document;
 use crate::text::Text;
@@ -19,7 +19,7 @@ pub struct PairReport<'a> {
     /// Day before which rounds are ignored; `None` for all rounds.
     pub since: Option<Date>,
     /// A day or an event, and the pair before and after it; `None` if the user asked for none.
-    pub around: Option<Around<'a>>,
+    pub around: Option<BeforeAfterView<'a>>,
 }
 
 /// Returns the report about a pair.
@@ -32,11 +32,14 @@ pub fn pair(report: &PairReport<'_>) -> Document {
     }
     document.append(week::answer(report.weekly, report.pair)).append(week::sequential_weeks(report.pair));
     if let Some(headline) = &report.pair.headline {
-        document.subheading(words::subject(&headline.subject)).list(comparison_lines(headline));
+        let lines = comparison_lines(headline);
+        if !lines.is_empty() {
+            document.subheading(words::subject(&headline.subject)).list(lines);
+        }
     }
     for comparison in report.pair.by_wait_kind.iter().chain(&report.pair.tasks) {
         let basis = words::basis(comparison).map(Text::from);
-        let lines = [week::sentence(comparison)].into_iter().chain(basis);
+        let lines = [week::sentence(report.pair, comparison)].into_iter().chain(basis);
         let lines = lines.into_iter().chain(comparison_lines(comparison));
         document.subheading(words::subject(&comparison.subject)).list(lines);
     }
@@ -61,7 +64,7 @@ fn comparison_lines(comparison: &Comparison) -> Vec<Text> {
         .map(|ratio| format!("Smallest difference you could detect so far: {:.1} %", (ratio - 1.0) * 100.0));
     let needed = comparison
         .days_needed
-        .map(|days| format!("Decision expected in about {} more", so_far::days_or_weeks(days)));
+        .map(|days| format!("Verdict expected in about {}", so_far::days_or_weeks(days)));
     let lines = [
         typical,
         ratio,

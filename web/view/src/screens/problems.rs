@@ -91,8 +91,8 @@ fn failure_text(failures: &Failures) -> Option<String> {
     let count = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let hung = match failures.hung_runs {
         0 => None,
-        1 => Some(format!("1 run hung, for {}", units::duration(failures.hung_seconds))),
-        runs => Some(format!("{runs} runs hung, for {} in all", units::duration(failures.hung_seconds))),
+        1 => Some(format!("1 run hung ({})", units::duration(failures.hung_seconds))),
+        runs => Some(format!("{runs} runs hung ({} in total)", units::duration(failures.hung_seconds))),
     };
     let kinds = [hung, count(failures.error_runs, "ended with an error")];
     let episodes = if failures.episodes == 1 {
@@ -113,7 +113,7 @@ fn reliability_text(pair: &PairSummary) -> Option<String> {
     let worse = pair.less_reliable()?;
     let better = pair.other(worse);
     Some(format!(
-        "{worse} fails more often than {better}, as the failure episodes of one target alone prove ({} {}, {} {}).",
+        "{worse} fails more often than {better}: proven by the episodes in which only one of the two failed ({} {}, {} {}).",
         pair.a, pair.reliability.only_a, pair.b, pair.reliability.only_b
     ))
 }
@@ -131,7 +131,7 @@ fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
     let rounds = &weekly.rounds;
     let of = |status: &str| rounds.by_status.get(status).copied().unwrap_or(0);
     if rounds.planned == 0 {
-        return Some("The week has no round.".to_owned());
+        return Some("No rounds in this week.".to_owned());
     }
     let ended = rounds.planned - of("not-ended");
     let lost = ended - of("ok");

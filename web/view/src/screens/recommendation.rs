@@ -67,7 +67,7 @@ fn sentence(recommendation: &Recommendation) -> String {
             }
         }
         (Some(target), _) => {
-            format!("{target} took the least time so far. Whether it stays like that is not decided yet.")
+            format!("{target} has been the fastest so far. It is too early to tell whether that will hold.")
         }
         (None, Some(confidence)) => {
             format!("{}.", no_difference(confidence, recommendation.withheld.as_ref()))
@@ -112,7 +112,7 @@ fn reason(withheld: &Withheld, opening: &str, subject: &str) -> String {
         ),
         Objection::LessReliable => format!("{opening}, but {subject} fails more often than {other}"),
         Objection::Changed { date, days } => format!(
-            "the ratio of {target} and {other} changed on {date}, and there is no verdict about the {} since yet",
+            "the ratio of {target} and {other} changed on {date}, and there is no verdict yet about the {} since then",
             units::count(*days, "day")
         ),
         Objection::Outliers { ratio, rounds } => format!(
@@ -203,13 +203,18 @@ pub fn basis(weekly: &WeeklySummary) -> Text {
     exceptions(weekly).into_iter().fold(basis, |text, exceptions| text.plain(" ").plain(exceptions))
 }
 
-/// Returns the pair of the recommended target and the target that the minutes are compared with; without one, the first pair.
-pub(super) fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
+/// Returns the pair to show if there is room for one only: the recommended target and the target that the minutes are compared
+/// with; without a recommendation the first pair that is decided, or else the first. `None` without pairs.
+pub fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
     let Recommendation { target, minutes_a_week, .. } = &weekly.recommendation;
     let other = minutes_a_week.as_ref().map(|saved| &saved.instead_of);
     let speaks_of =
         |pair: &&PairSummary| [target.as_ref(), other].into_iter().flatten().all(|name| pair.includes(name));
-    weekly.pairs.iter().find(speaks_of).or(weekly.pairs.first())
+    let found = match target {
+        Some(_) => weekly.pairs.iter().find(speaks_of),
+        None => weekly.pairs.iter().find(|pair| pair.is_decided()),
+    };
+    found.or(weekly.pairs.first())
 }
 
 /// Returns what a decided share saves, and advice to use it if that is a minute a week or may be.
@@ -223,7 +228,8 @@ fn advice(target: &TargetName, saved: &MinutesSaved) -> String {
     }
     let decimals = usize::from(saved.value < 10.0);
     format!(
-        "Use {target}: about {:.decimals$} minutes a week less waiting than {other} ({:.decimals$} to {:.decimals$}), {profile}.",
+        "Use {target}: it saves about {:.decimals$} minutes of waiting a week compared with {other} ({:.decimals$} to {:.decimals$}), \
+         {profile}.",
         saved.value, saved.low, saved.high
     )
 }
@@ -236,12 +242,13 @@ fn uncertain_advice(target: &TargetName, saved: &MinutesSaved) -> String {
     // Minutes know nothing of failures and damage, which alone can outweigh them.
     if saved.high <= 0.0 {
         return format!(
-            "Use {target}, although it costs {high} to {low} minutes a week more waiting than {other} {profile}: {other} fails more \
-             often, has stopped working or was damaged."
+            "Use {target}, although it costs {high} to {low} more minutes of waiting a week than {other} {profile}: {other} fails more \
+             often, has stopped working, or its data was damaged."
         );
     }
     format!(
-        "Use {target}. {}, it is not certain to save time: from {high} minutes a week less waiting than {other} to {low} more.",
+        "Use {target}. {}, it is not certain to save time: anything from {high} fewer to {low} more minutes of waiting a week than \
+         {other} is possible.",
         words::capitalized(&profile)
     )
 }
@@ -280,7 +287,7 @@ mod tests {
         );
         assert_eq!(
             advice(&nfs, &saved(0.9)),
-            "Use nfs: about 0.9 minutes a week less waiting than smb (0.7 to 1.1), for your usage, counted over 2 weeks."
+            "Use nfs: it saves about 0.9 minutes of waiting a week compared with smb (0.7 to 1.1), for your usage, counted over 2 weeks."
         );
     }
 
@@ -294,16 +301,16 @@ mod tests {
         });
         assert_eq!(
             recommended,
-            "Use nfs. For your usage, counted over 2 weeks, it is not certain to save time: from 3.5 minutes a week less waiting than \
-             smb to 67.7 more."
+            "Use nfs. For your usage, counted over 2 weeks, it is not certain to save time: anything from 3.5 fewer to 67.7 more \
+             minutes of waiting a week than smb is possible."
         );
         assert_eq!(
             uncertain_advice(
                 &"nfs".parse().unwrap(),
                 &MinutesSaved { low: -60.0, high: -20.0, ..saved(-40.0) }
             ),
-            "Use nfs, although it costs 20 to 60 minutes a week more waiting than smb for your usage, counted over 2 weeks: smb fails \
-             more often, has stopped working or was damaged."
+            "Use nfs, although it costs 20 to 60 more minutes of waiting a week than smb for your usage, counted over 2 weeks: smb fails \
+             more often, has stopped working, or its data was damaged."
         );
     }
 
@@ -348,7 +355,7 @@ mod tests {
             (Objection::LessReliable, "nfs took less time, but it fails more often than smb"),
             (
                 changed,
-                "the ratio of nfs and smb changed on 2026-11-25, and there is no verdict about the 9 days since yet",
+                "the ratio of nfs and smb changed on 2026-11-25, and there is no verdict yet about the 9 days since then",
             ),
             (
                 Objection::Outliers { ratio: 1.7, rounds: 98 },

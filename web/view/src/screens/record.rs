@@ -73,7 +73,8 @@ pub fn show(name: &str, overview: &Overview) -> Document {
     document.note(
         "For the replay, the file also has the order of the operations, which of them belong to one file, folder and thread, and the exact \
          place and length of each read and write: `longhaul record show NAME --all` prints every one. Names and contents were never stored: \
-         names became numbers under a key that is gone. To remove the recording: `longhaul record delete NAME`.",
+         names were replaced by numbers derived with a key that was then discarded. To remove the recording: `longhaul record delete \
+         NAME`.",
     );
     document
 }
@@ -139,7 +140,7 @@ fn facts(overview: &Overview) -> Vec<Fact> {
 }
 
 fn from_open_folders(overview: &Overview) -> String {
-    overview.from_open_folders.map_or("none, or the trace does not tell".to_owned(), |operations| {
+    overview.from_open_folders.map_or("none, or the trace does not say".to_owned(), |operations| {
         format!("in {}", counted(operations, "operation"))
     })
 }
@@ -147,9 +148,9 @@ fn from_open_folders(overview: &Overview) -> String {
 fn pauses(overview: &Overview) -> String {
     let all = units::seconds(overview.pause_seconds);
     match overview.long_pauses {
-        0 => format!("{all} together"),
+        0 => format!("{all} in total"),
         long => {
-            format!("{all} together; {} of over 2 s are shortened to 2 s in a replay", units::whole(long))
+            format!("{all} in total; {} of over 2 s are shortened to 2 s in a replay", units::whole(long))
         }
     }
 }
@@ -204,7 +205,7 @@ fn overhead(source: Source) -> Option<&'static str> {
     match source {
         Source::Strace => Some(
             "strace made the program slower: by 5 to 22 % where it mostly waits for the share, up to three times where it makes many short calls. \
-             What strace needs at least for each call is taken off the recorded times; the rest is in them.",
+             The minimum cost of strace for each call is subtracted from the recorded times; the rest is still included.",
         ),
         Source::PassThrough => Some(
             "The second mount made programs slower: each call took 0.02 to 0.15 ms more, and a path that is looked up is one more request to \

@@ -1,10 +1,28 @@
-//! The result of one task in a few words, for tables.
+//! The result of one task in a few words, and the table of all tasks of a pair.
 
-use longhaul_analysis::summary::{Comparison, Verdict};
+use longhaul_analysis::summary::{Comparison, PairSummary, Verdict};
 
 use super::percent::Percent;
 use super::round_trips::{self, StatedIn};
-use super::{sentences, so_far};
+use super::{sentences, so_far, words};
+use crate::table::Table;
+
+/// Returns the typical times and the result of each task of a pair.
+pub fn table(pair: &PairSummary) -> Table {
+    let mut table = Table::new("Typical times and result of each task").words(["task"]);
+    table = table.figures([pair.a.as_str(), pair.b.as_str()]).words(["result"]);
+    for task in &pair.tasks {
+        let (a, b) = task.median_seconds.unzip();
+        let result = words::toned(result(task, StatedIn::basis_of(pair)), task.verdict);
+        table.row([
+            words::subject(&task.subject).into(),
+            words::seconds_or_dash(a).into(),
+            words::seconds_or_dash(b).into(),
+            result,
+        ]);
+    }
+    table
+}
 
 /// Returns the result of one task in a few words. `place` is the text that states its round trip time.
 pub fn result(task: &Comparison, place: StatedIn<'_>) -> String {
@@ -37,7 +55,7 @@ pub fn result(task: &Comparison, place: StatedIn<'_>) -> String {
             let so_far = so_far::brief(task).map_or(String::new(), |so_far| so_far + "; ");
             let until = task
                 .days_needed
-                .map_or(String::new(), |days| format!("; about {} more", so_far::days_or_weeks(days)));
+                .map_or(String::new(), |days| format!("; verdict in about {}", so_far::days_or_weeks(days)));
             format!("{so_far}not decided{until}")
         }
     }

@@ -21,18 +21,21 @@ pub const STATES: [(RoundState, &str); 4] = [
     (RoundState::Missed, "missed"),
 ];
 
-/// Word for a round without this target, which has no mark.
-const NO_PART: &str = "no part in it";
+/// Words for a round without this target, which has no mark.
+const ABSENT: &str = "not in this round";
+
+/// Words for the number of rounds without this target.
+const WITHOUT_TARGET: &str = "without it";
 
 /// Returns the word of a state.
 pub fn word(state: RoundState) -> &'static str {
-    STATES.iter().find(|(known, _)| *known == state).map_or(NO_PART, |(_, word)| word)
+    STATES.iter().find(|(known, _)| *known == state).map_or(ABSENT, |(_, word)| word)
 }
 
 /// Returns how many rounds are in each state, leaving out states without a round: `58 ok, 2 failed`.
 pub fn counts(rounds: &RecentRounds<'_>) -> String {
     let count = |state: RoundState| rounds.rounds.iter().filter(|(_, found)| *found == state).count();
-    let states = STATES.into_iter().chain(once((RoundState::Absent, NO_PART)));
+    let states = STATES.into_iter().chain(once((RoundState::Absent, WITHOUT_TARGET)));
     let counted = states.map(|(state, word)| (count(state), word)).filter(|(count, _)| *count > 0);
     counted.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
@@ -53,7 +56,7 @@ pub fn started(round: &RoundRecord, zone: &TimeZone) -> String {
 pub fn explanation() -> String {
     format!(
         "Slow: the tasks took more than {} times as long as usual on this target. Missed: the round was skipped, void, or the target \
-         was unavailable. A gap: the target had no part in the round: it is a baseline, was added later or removed before, or the \
+         was unavailable. A gap: the target was not part of the round: it is a baseline, was added later or removed before, or the \
          round was cut short before its turn.",
         decimal(SLOW_FACTOR, 1)
     )

@@ -1,6 +1,6 @@
 //! Sentences about the round trip time that a comparison is adjusted for (docs/methodology.md#at-a-round-trip-time).
 
-use longhaul_analysis::summary::{Comparison, PairSummary, RoundTripUnused};
+use longhaul_analysis::summary::{Comparison, PairSummary, RoundTripUnused, Verdict};
 
 use super::percent::Percent;
 use crate::units::decimal;
@@ -42,10 +42,10 @@ fn time_of(comparison: &Comparison) -> Option<String> {
     comparison.at_round_trip.as_ref().map(|at| milliseconds(at.at_rtt_ms))
 }
 
-/// Returns which target is faster on either side of the break-even, as a sentence; `None` unless both ends of its interval lie
-/// among the round trip times that were measured.
+/// Returns which target is faster on either side of the break-even, as a sentence; `None` unless that is decided and both ends of its
+/// interval lie among the round trip times that were measured.
 pub fn break_even(comparison: &Comparison, place: StatedIn<'_>) -> Option<String> {
-    let at = comparison.at_round_trip.as_ref()?;
+    let at = comparison.at_round_trip.as_ref().filter(|_| comparison.may_state_break_even())?;
     let crossing = at.break_even_rtt_ms?;
     let (low, high) = at.break_even_low_rtt_ms.zip(at.break_even_high_rtt_ms)?;
     let (faster, slower) = comparison.faster_and_slower()?;
@@ -78,16 +78,20 @@ pub fn note(comparison: &Comparison) -> Option<String> {
     unused.or_else(adjusted)
 }
 
-/// Returns the result over all round trip times, from the view of the target that is faster at the stated one, to follow it; empty
-/// without one.
+/// Returns the result over all round trip times, with the targets in the order of the main sentence, to follow it; empty without one.
 fn average(comparison: &Comparison) -> String {
     let unadjusted = comparison.at_round_trip.as_ref().and_then(|at| at.unadjusted.ratio);
     let Some((ratio, (faster, slower))) = unadjusted.zip(comparison.faster_and_slower()) else {
         return String::new();
     };
-    let of_faster = if *faster == comparison.b { ratio } else { ratio.inverse() };
-    let span = Percent::increase(of_faster).span();
-    format!("; over all round trip times, {faster} takes {span} time than {slower}")
+    let (first, second) = match comparison.verdict {
+        Verdict::NotEnoughData | Verdict::NoRealDifference => (&comparison.b, &comparison.a),
+        Verdict::AlreadyClear => (slower, faster),
+        Verdict::Faster | Verdict::ClearlyFaster | Verdict::TooSmall => (faster, slower),
+    };
+    let of_first = if *first == comparison.b { ratio } else { ratio.inverse() };
+    let span = Percent::increase(of_first).span();
+    format!("; over all round trip times, {first} takes {span} time than {second}")
 }
 
 /// Returns a round trip time with two or three digits.

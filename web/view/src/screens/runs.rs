@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredRun;
-use longhaul_model::{CacheState, MetricTimes, Outcome, Phase, Run, TASKS, WaitMetric};
+use longhaul_model::{MetricTimes, Outcome, Phase, Run, TASKS, WaitMetric};
 
 use super::{NO_VALUE, outcome, protocol, with_cache};
 use crate::document::Document;
@@ -73,11 +73,8 @@ fn result(stored: &StoredRun) -> String {
     let time = |(metric, seconds): &(&WaitMetric, f64)| {
         format!("{}: {}", metric_words(metric), units::seconds(*seconds))
     };
-    let is_of = |metric: &WaitMetric, phase: &Phase| {
-        let has_cache = metric.cache == CacheState::None || metric.cache == phase.cache;
-        has_cache && metric.figures.iter().any(|(name, _)| *name == phase.name)
-    };
-    let is_other = |phase: &&Phase| !metrics.iter().any(|(metric, _)| is_of(metric, phase));
+    let is_other =
+        |phase: &&Phase| !metrics.iter().any(|(metric, _)| metric.covers(&phase.name, phase.cache));
     let figure = |phase: &Phase| {
         let figure = phase.figures.first()?;
         Some(format!(
@@ -120,7 +117,7 @@ pub fn progress_line(stored: &StoredRun, detail: ProgressDetail) -> Text {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{Figure, Timestamp, Unit};
+    use longhaul_model::{CacheState, Figure, Timestamp, Unit};
 
     use super::*;
 

@@ -2,7 +2,6 @@
 //!
 //! A sentence has the error guarantee of its verdict (docs/methodology.md#verdict-rule) and adds no claim of its own.
 
-use longhaul_analysis::stats::MIN_WEEK_PAIRS;
 use longhaul_analysis::summary::{
     ChangePart, ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks,
     Verdict,
@@ -15,19 +14,14 @@ use super::round_trips::{self, StatedIn};
 use super::so_far;
 use crate::units;
 
-/// Warning that must be shown next to every result of the sequential-weeks design.
-pub const CONFOUNDING_NOTE: &str = "Weeks with one and weeks with the other are different weeks. If anything else changed (neighbours' \
-     Wi-Fi, a system update, the disk filling up), this design cannot tell it from the protocol. In simulation a plain 4+4-week \
-     comparison of two identical protocols names a winner about half the time.";
-
 /// Returns the result of a pair over all tasks. A target that is proven to fail more often, or whose data was damaged, is
 /// never called better without that note.
 pub fn headline(pair: &PairSummary) -> String {
     headline_with(pair, StatedIn::Sentence)
 }
 
-/// Like [`headline`], to stand beside the basis of the pair, which states the round trip time.
-pub fn headline_beside_basis(pair: &PairSummary) -> String {
+/// Like [`headline`], but without the round trip time, for use next to the basis of the pair, which states it.
+pub fn headline_without_round_trip(pair: &PairSummary) -> String {
     headline_with(pair, StatedIn::basis_of(pair))
 }
 
@@ -101,12 +95,12 @@ pub fn reliability(pair: &PairSummary) -> String {
     let (a, b) = (&pair.a, &pair.b);
     let waited = pair.headline.as_ref().and_then(|headline| headline.wait_ratio).map(|waited| {
         format!(
-            "; time spent waiting, failures included: {b} {:.2}× of {a} ({:.2} to {:.2}; not used for the verdict)",
+            "; time spent waiting, failures included: {b} {:.2}× that of {a} ({:.2} to {:.2}; not used for the verdict)",
             waited.value, waited.low, waited.high
         )
     });
     format!(
-        "Failure episodes of one target alone: {a} {}, {b} {} ({proven}){}.",
+        "Episodes in which only one of the two failed: {a} {}, {b} {} ({proven}){}.",
         pair.reliability.only_a,
         pair.reliability.only_b,
         waited.unwrap_or_default()
@@ -129,7 +123,8 @@ pub fn caching(caching: &ClientCaching) -> String {
     )
 }
 
-/// Returns the result of the sequential-weeks design for one metric of a pair; [`CONFOUNDING_NOTE`] belongs next to it.
+/// Returns the result of the sequential-weeks design for one metric of a pair;
+/// [`CONFOUNDING_NOTE`](longhaul_analysis::summary::CONFOUNDING_NOTE) belongs next to it.
 pub fn sequential_weeks(pair: &PairSummary, found: &SequentialWeeks) -> String {
     let (a, b, what) = (&pair.a, &pair.b, &found.subject.activity);
     let weeks = format!(
@@ -139,13 +134,13 @@ pub fn sequential_weeks(pair: &PairSummary, found: &SequentialWeeks) -> String {
         units::count(found.pairs, "pair")
     );
     match found.ratio {
-        None => format!("No verdict for {what}: {weeks}; {MIN_WEEK_PAIRS} pairs are needed."),
+        None => format!("No verdict for {what}: {weeks}; {} pairs are needed.", found.pairs_needed),
         Some(ratio) if ratio.low > 1.0 || ratio.high < 1.0 => format!(
-            "{what}: {b} took {:.2}× the time of {a} ({:.2} to {:.2}; {weeks}).",
+            "{what}: {b} took {:.2}× the time of {a} ({:.2} to {:.2}, valid at every look; {weeks}).",
             ratio.value, ratio.low, ratio.high
         ),
         Some(ratio) => format!(
-            "Not decided for {what}: {b} took anything from {:.2}× to {:.2}× the time of {a} ({weeks}).",
+            "Not decided for {what}: {b} took anything from {:.2}× to {:.2}× the time of {a} (valid at every look; {weeks}).",
             ratio.low, ratio.high
         ),
     }

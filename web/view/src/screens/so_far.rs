@@ -30,7 +30,7 @@ pub fn sentence(comparison: &Comparison) -> String {
     }
     let Some(ratio) = comparison.so_far.ratio else {
         return format!(
-            "So far {} {} a result of both {a} and {b} for {what}{failures}; a first statement needs {MIN_ROUNDS_SO_FAR} rounds.",
+            "So far {} {} results for both {a} and {b} for {what}{failures}; a first statement needs {MIN_ROUNDS_SO_FAR} rounds.",
             units::count(rounds, "round"),
             if rounds == 1 { "has" } else { "have" },
         );
@@ -115,7 +115,7 @@ pub fn outlook(comparison: &Comparison, place: StatedIn<'_>) -> String {
         );
     };
     format!(
-        "Whether it stays like that is not decided: going by {}{}, {} may take {} time than {}. {}",
+        "Not decided yet: judging by {}{}, {} may take {} time than {}. {}",
         units::count(ratio.days, "day"),
         round_trips::stated(comparison, place),
         comparison.b,
@@ -128,10 +128,11 @@ pub fn outlook(comparison: &Comparison, place: StatedIn<'_>) -> String {
 /// Returns how long a decision is expected to take, as a sentence.
 fn until(comparison: &Comparison, ratio: RatioEstimate) -> String {
     match comparison.days_needed {
-        Some(days) => format!("About {} more.", days_or_weeks(days)),
+        Some(days) => format!("A verdict is expected in about {}.", days_or_weeks(days)),
         // Alone, the comparison is decided, so its days cannot tell how many more are needed.
         None if ratio.is_difference() && ratio.days >= MIN_VERDICT_DAYS => {
-            "Only the number of comparisons keeps it open; more days may decide it.".to_owned()
+            "Alone it would be decided, but not among this many comparisons; more days may decide it."
+                .to_owned()
         }
         None => "More days are not expected to decide it.".to_owned(),
     }

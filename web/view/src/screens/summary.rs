@@ -114,7 +114,7 @@ fn add_notes(document: &mut Document, summary: &Summary) {
     document
         .note(
             "A ratio divides this target's figure by that of the named target in the same round; the median over the rounds comes \
-             first. It is only descriptive: a few rounds decide nothing, so no winner is named.",
+             first. It is only descriptive: a few rounds are too few to decide, so no winner is named.",
         )
         .note("p95 needs at least 20 values, the middle 50 % four. Failed runs have no figure and are counted separately.");
     if figures.any(|figure| figure.by_target.values().any(is_unverified)) {

@@ -52,7 +52,7 @@ impl TaskBar<'_> {
             "{}: median {}{range}; {}, {failed} failed",
             self.target,
             words::seconds_or_dash(median),
-            units::count(count, "time")
+            units::count(count, "measurement")
         )
     }
 }

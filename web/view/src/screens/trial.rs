@@ -55,18 +55,17 @@ pub fn trial(runs: &[Run], totals: RunCounts) -> Document {
         (false, rounds) => format!(" Median of {rounds} rounds (lowest to highest):"),
     };
     document.paragraph(format!("{}.{title}", counts_on(&place, totals)));
-    if runs.is_empty() {
-        return document;
+    if !runs.is_empty() {
+        document.table(times(runs, &targets));
     }
-    document.table(times(runs, &targets));
     if totals.failed > 0 {
         let next =
             Text::new().code("longhaul runs").plain(" lists the failed runs; ").code("longhaul runs ID");
         document.paragraph(next.plain(" explains one."));
     } else if totals.ended_by == PlanEnd::User {
-        document.paragraph(Text::from("The trial is not complete. Again: ").code("longhaul try").plain("."));
-    } else {
-        document.paragraph("Two rounds show that it works; they decide nothing.");
+        document.paragraph("The trial is not complete: give the same command again.");
+    } else if !runs.is_empty() {
+        document.paragraph("Two rounds show that it works; they are too few to name a winner.");
         let next = Text::from("Next: ").code("longhaul init");
         let next = next.plain(" chooses what to compare, then ").code("longhaul service install");
         document.paragraph(next.plain(" measures for weeks."));
@@ -103,8 +102,10 @@ fn times(runs: &[Run], targets: &BTreeSet<&TargetName>) -> Table {
         let cell = |target: &&TargetName| {
             let found = seconds.get(&(task.name(), *target));
             let found = found.and_then(|seconds| median_and_range(seconds, rounds));
-            let was_run = |run: &&Run| run.workload == task.name() && run.target == **target;
-            let missing = if runs.iter().any(|run| was_run(&run)) { "failed" } else { NO_VALUE };
+            let has_failed = |run: &Run| {
+                run.workload == task.name() && run.target == **target && run.outcome != Outcome::Void
+            };
+            let missing = if runs.iter().any(has_failed) { "failed" } else { NO_VALUE };
             found.unwrap_or_else(|| missing.to_owned())
         };
         table.row(std::iter::once(task.name().to_owned()).chain(targets.iter().map(cell)));
@@ -130,6 +131,20 @@ mod tests {
     }
 
     #[test]
+    fn stopped_trial_has_no_failures_and_a_next_step() {
+        let stopped = |runs: &[Run]| {
+            let totals = RunCounts { runs: runs.len() as u32, failed: 0, ended_by: PlanEnd::User };
+            terminal::render(&trial(runs, totals))
+        };
+        let text = stopped(&[Run { outcome: Outcome::Void, ..run(1, 4.0) }]);
+        assert!(text.starts_with("1 run on 1 target, 0 failed, stopped by you."), "{text}");
+        assert!(text.contains("photo-batch") && text.matches("failed").count() == 1, "{text}");
+        for text in [text, stopped(&[])] {
+            assert!(text.ends_with("The trial is not complete: give the same command again.\n"), "{text}");
+        }
+    }
+
+    #[test]
     fn times_have_their_range_and_number_of_rounds() {
         let text = shown(&[run(1, 4.0), run(2, 5.0)]);
         assert!(
@@ -137,7 +152,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("4.50 s (4.00 s to 5.00 s)"), "{text}");
-        assert!(text.contains("they decide nothing.\n\nNext: "), "{text}");
+        assert!(text.contains("they are too few to name a winner.\n\nNext: "), "{text}");
         assert!(text.lines().count() <= 12, "{text}");
         let one = shown(&[run(1, 4.0)]);
         assert!(one.contains("Times of 1 round:") && !one.contains("(4.00 s"), "{one}");

@@ -23,8 +23,8 @@ pub fn usage(counted: &CountedUsage, profile: &UsageProfile, uncounted: &[&Targe
         document.section("counted", "Counted").table(requests_table(counted)).table(traffic_table(counted));
         document.note(
             "Requests to the server by all programs except longhaul. What a program reads from this computer's cache is \
-             not among them. Lookups of longhaul's probe count as attributes and, over SMB, opens. Left out: the time in \
-             which longhaul measured; the profile is scaled up for it.",
+             not among them. Lookups of longhaul's probe count as attributes and, over SMB, opens. Excluded: the time while \
+             longhaul was measuring; the profile is scaled up to make up for it.",
         );
     }
     if !uncounted.is_empty() {
@@ -46,7 +46,7 @@ fn covered(counted: &CountedUsage) -> String {
     }
     let wait = match MIN_DAYS.saturating_sub(covered) {
         0 => String::new(),
-        missing => format!(" The profile is counted from {MIN_DAYS} days on: {missing} more."),
+        missing => format!(" The profile needs {MIN_DAYS} counted days: {missing} more."),
     };
     format!("Counted on {covered} of {days} days, of the last {MAX_WEEKS} weeks at most.{wait}")
 }

@@ -2,13 +2,13 @@
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{
-    ClientCaching, Comparison, PairSummary, TargetLine, TimeSummary, Verdict, WeeklySummary,
+    CONFOUNDING_NOTE, ClientCaching, Comparison, PairSummary, TargetLine, TimeSummary, Verdict, WeeklySummary,
 };
 use longhaul_model::Role;
 
 use super::checks::{seen_of_all, statements};
 use super::round_trips::StatedIn;
-use super::{method, problems, recommendation, sentences, week_charts, words, your_day};
+use super::{method, problems, recommendation, result, sentences, so_far, week_charts, words, your_day};
 use crate::document::{Details, Document};
 use crate::environment::Environment;
 use crate::event_words::{readable_details, words_without_target};
@@ -65,6 +65,7 @@ fn answers(weekly: &WeeklySummary) -> Document {
     let confidence = words::confidence(weekly);
     let rest = if confidence.is_empty() { words::next_step(weekly) } else { Some(confidence.into()) };
     document.paragraph(rest.into_iter().fold(recommended, |text, rest| text.plain(" ").then(rest)));
+    document.list(words::unmeasured(weekly));
     for pair in &weekly.pairs {
         document.append(answer(weekly, pair));
     }
@@ -82,7 +83,7 @@ pub(super) fn with_exceptions(recommended: Text, weekly: &WeeklySummary) -> Text
 pub(super) fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let mut document = Document::new();
     let headline = match &pair.headline {
-        Some(headline) => words::toned(sentences::headline_beside_basis(pair), headline.verdict),
+        Some(headline) => words::toned(sentences::headline_without_round_trip(pair), headline.verdict),
         None => sentences::headline(pair).into(),
     };
     let minutes = pair.weekly_minutes.map(|minutes| words::weekly_minutes(pair, &minutes));
@@ -108,7 +109,9 @@ pub fn details(report: &WeekReport<'_>) -> Document {
     if !weekly.pairs.is_empty() {
         document.section("pairs", "Pair by pair").append(pairs(weekly));
     }
-    if !weekly.table.is_empty() {
+    if weekly.table.is_empty() {
+        document.append(times_of_warm_up(weekly));
+    } else {
         document.section("times", "Times by task").append(times(weekly));
         document.section("scores", "Scores").table(scores(weekly)).note(method::scores());
         document.append(failures(weekly));
@@ -140,9 +143,9 @@ fn pairs(weekly: &WeeklySummary) -> Document {
     for pair in &weekly.pairs {
         document.subheading(Text::new().target(&pair.a).plain(" and ").target(&pair.b));
         let place = StatedIn::basis_of(pair);
-        document.list(pair.by_wait_kind.iter().map(|comparison| sentence_with(comparison, place)));
+        document.list(pair.by_wait_kind.iter().map(|comparison| sentence_with(pair, comparison, place)));
         let mut tasks = Document::new();
-        tasks.list(pair.tasks.iter().map(|one| task(one, place))).append(sequential_weeks(pair));
+        tasks.list(pair.tasks.iter().map(|one| task(pair, one, place))).append(sequential_weeks(pair));
         document.details(Details { summary: "Task by task".to_owned(), content: tasks });
     }
     document
@@ -153,29 +156,49 @@ pub(super) fn sequential_weeks(pair: &PairSummary) -> Document {
     let mut document = Document::new();
     if !pair.sequential_weeks.is_empty() {
         document.list(pair.sequential_weeks.iter().map(|weeks| sentences::sequential_weeks(pair, weeks)));
-        document.warning(sentences::CONFOUNDING_NOTE);
+        document.warning(CONFOUNDING_NOTE);
     }
     document
 }
 
 /// Returns the result of a comparison, to stand beside its basis, which states the round trip time.
-pub(super) fn sentence(comparison: &Comparison) -> Text {
-    sentence_with(comparison, StatedIn::TextAbout(comparison))
+pub(super) fn sentence(pair: &PairSummary, comparison: &Comparison) -> Text {
+    sentence_with(pair, comparison, StatedIn::TextAbout(comparison))
 }
 
-fn sentence_with(comparison: &Comparison, place: StatedIn<'_>) -> Text {
-    words::toned(sentences::comparison_with(comparison, place), comparison.verdict)
+/// Returns the result of a comparison. What a verdict still needs is left out if the headline of the pair says the same.
+fn sentence_with(pair: &PairSummary, comparison: &Comparison, place: StatedIn<'_>) -> Text {
+    let text = sentences::comparison_with(comparison, place);
+    let outlook = so_far::outlook(comparison, place);
+    let is_said = |headline: &Comparison| {
+        !headline.verdict.is_decided() && so_far::outlook(headline, place).starts_with(&outlook)
+    };
+    let shorter = text.strip_suffix(&outlook).filter(|_| pair.headline.as_ref().is_some_and(is_said));
+    words::toned(shorter.unwrap_or(&text).trim_end().to_owned(), comparison.verdict)
 }
 
-fn task(task: &Comparison, place: StatedIn<'_>) -> Text {
+fn task(pair: &PairSummary, task: &Comparison, place: StatedIn<'_>) -> Text {
     match task.verdict {
         // The sentence says how many rounds the faster target won.
-        Verdict::Faster | Verdict::ClearlyFaster => sentence_with(task, place),
+        Verdict::Faster | Verdict::ClearlyFaster => sentence_with(pair, task, place),
         Verdict::NotEnoughData | Verdict::AlreadyClear | Verdict::TooSmall | Verdict::NoRealDifference => {
             let won = format!(" Rounds won: {}.", words::rounds_won(task));
-            sentence_with(task, place).plain(if task.rounds.complete > 0 { won } else { String::new() })
+            sentence_with(pair, task, place).plain(if task.rounds.complete > 0 { won } else { String::new() })
         }
     }
+}
+
+/// Returns the times of the first days, which no other table counts; empty if there are none.
+fn times_of_warm_up(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::new();
+    let has_times = |pair: &&PairSummary| pair.tasks.iter().any(|task| task.median_seconds.is_some());
+    for pair in weekly.pairs.iter().filter(has_times) {
+        if document.blocks.is_empty() {
+            document.section("times", "Times by task");
+        }
+        document.table(result::table(pair));
+    }
+    document
 }
 
 fn times(weekly: &WeeklySummary) -> Document {

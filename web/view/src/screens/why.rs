@@ -22,11 +22,11 @@ const BAR_NOTE: &str = "Each letter of a bar is 5 % of the time: c this computer
 
 /// Returns the screen for all attributions.
 pub fn why(attributions: &[Attribution]) -> Document {
-    let mut document = Document::titled("Why each task takes its time");
+    let mut document = Document::titled("Why each task takes as long as it does");
     let is_known = |one: &Attribution| one.parts.iter().any(|part| part.seconds.is_some());
     if !attributions.iter().any(is_known) {
         document.paragraph(
-            "No times of requests are known here. They are read with each run on an NFS or SMB share where the system counts them.",
+            "No request times are known. longhaul reads them during each run on an NFS or SMB share, if the system counts them.",
         );
         return document;
     }
@@ -63,7 +63,7 @@ fn metric_section(task: &str, metric: &WaitMetric, own: &[&Attribution]) -> Docu
 pub fn statement(one: &Attribution) -> String {
     let total = units::seconds(one.seconds);
     if one.parts.iter().all(|part| part.seconds.is_none()) {
-        return format!("{total}; no times of requests are known.");
+        return format!("{total}; no request times are known.");
     }
     let Some((layer, part)) = one.largest.and_then(|layer| Some((layer, one.seconds_of(layer)?))) else {
         return format!("{total}; nothing stands out.");
@@ -89,10 +89,10 @@ fn is_about(one: &Attribution, task: &Comparison) -> bool {
     task.subject.key == format!("{}/{}", one.task, one.metric)
 }
 
-/// Returns the round trips that a task needs on the recommended share and on the next one, as a sentence without its period. The task
-/// is the one with the largest decided difference among those that need more of them on the slower share. `None` if there is none,
-/// or if the recommendation is not decided. The sentence says what was counted; whether that makes the difference is not tested.
-fn counted_round_trips(weekly: &WeeklySummary, attributions: &[Attribution]) -> Option<String> {
+/// Returns the round trips that a task needs on the recommended share and on the next one, as a sentence. The task is the one with the
+/// largest decided difference among those that need more of them on the slower share. `None` if there is none, or if the
+/// recommendation is not decided. The sentence says what was counted; whether that makes the difference is not tested.
+pub fn counted_round_trips(weekly: &WeeklySummary, attributions: &[Attribution]) -> Option<String> {
     let is_decided = weekly.recommendation.confidence == Some(Confidence::Decided);
     let best = weekly.recommendation.target.as_ref().filter(|_| is_decided)?;
     let pair = recommendation::main_pair(weekly).filter(|pair| pair.includes(best))?;
@@ -118,7 +118,7 @@ fn counted_round_trips(weekly: &WeeklySummary, attributions: &[Attribution]) -> 
     let what = words::subject(&task.subject);
     let comma = if what == task.subject.activity { "" } else { "," };
     Some(format!(
-        "{what}{comma} needs {} over {other}, {} over {best} (medians of up to {})",
+        "{what}{comma} needs {} over {other}, {} over {best} (medians of up to {}).",
         counted_trips(more),
         trips_text(fewer),
         units::count(rounds, "round")
@@ -147,12 +147,12 @@ fn bottlenecks_of<'a>(
     })
 }
 
-/// Returns what was counted where the recommended share is faster; without it, what each target waits for, one sentence each, with
-/// an example.
+/// Returns what stands out on each target, one sentence each, with an example. If round trips are counted, only their two shares are
+/// included, to keep the first screen short.
 pub fn bottlenecks(weekly: &WeeklySummary, attributions: &[Attribution]) -> Vec<Text> {
-    if let Some(counted) = counted_round_trips(weekly, attributions) {
-        return vec![format!("{counted}.").into()];
-    }
+    let is_counted = counted_round_trips(weekly, attributions).is_some();
+    let pair = recommendation::main_pair(weekly).filter(|_| is_counted);
+    let is_shown = |found: &Bottleneck<'_>| pair.is_none_or(|pair| pair.includes(&found.longest.target));
     let sentence = |found: Bottleneck<'_>| {
         let Bottleneck { layer, slowed, all, longest } = found;
         let mut metrics = all_metrics();
@@ -169,26 +169,29 @@ pub fn bottlenecks(weekly: &WeeklySummary, attributions: &[Attribution]) -> Vec<
         );
         Some(Text::new().target(&longest.target).plain(text))
     };
-    bottlenecks_of(weekly, attributions).filter_map(sentence).collect()
+    bottlenecks_of(weekly, attributions).filter(is_shown).filter_map(sentence).collect()
 }
 
-/// Returns what was counted where the recommended share is faster, or what the targets wait for, in one line with a link; `None` if
-/// nothing stands out.
+/// Returns what was counted where the recommended share is faster and what stands out on the targets, in one paragraph with a link;
+/// `None` if there is neither.
 pub fn bottlenecks_in_brief(weekly: &WeeklySummary, attributions: &[Attribution]) -> Option<Text> {
-    if let Some(counted) = counted_round_trips(weekly, attributions) {
-        let line = Text::from(format!("{}. Each task: ", words::capitalized(&counted)));
-        return Some(line.link("why", "/why").plain("."));
+    let counted = counted_round_trips(weekly, attributions);
+    let found: Vec<Bottleneck<'_>> = bottlenecks_of(weekly, attributions).collect();
+    if counted.is_none() && found.is_empty() {
+        return None;
     }
-    let mut line = Text::from("Stands out");
-    let found = bottlenecks_of(weekly, attributions);
-    for (place, Bottleneck { layer, slowed, all, longest }) in found.enumerate() {
-        let text = format!(": {} in {slowed} of {}", layer_words(layer), units::count(all, "metric"));
-        line = line.plain(if place == 0 { " on " } else { "; on " }).target(&longest.target).plain(text);
+    let mut line =
+        counted.map_or_else(Text::new, |counted| format!("{} ", words::capitalized(&counted)).into());
+    for (place, Bottleneck { layer, slowed, all, longest }) in found.iter().enumerate() {
+        let text = format!(": {} in {slowed} of {}", layer_words(*layer), units::count(*all, "metric"));
+        let opening = if place == 0 { "Stands out on " } else { "; on " };
+        line = line.plain(opening).target(&longest.target).plain(text);
     }
-    let rounds = attributions.iter().map(|one| one.rounds).max().unwrap_or(0);
-    let end = format!(" (medians of up to {}). Each task: ", units::count(rounds, "round"));
-    bottlenecks_of(weekly, attributions).next()?;
-    Some(line.plain(end).link("why", "/why").plain("."))
+    if !found.is_empty() {
+        let rounds = attributions.iter().map(|one| one.rounds).max().unwrap_or(0);
+        line = line.plain(format!(" (medians of up to {}). ", units::count(rounds, "round")));
+    }
+    Some(line.plain("Each task: ").link("why", "/why").plain("."))
 }
 
 /// Returns the sentence that compares round trips, such as "opening a large folder: 9 round trips over nfs, 27 over smb".

@@ -2,7 +2,8 @@
 
 use longhaul_analysis::stats::AUTOCORRELATION_LIMIT;
 use longhaul_analysis::summary::{
-    ALPHA, Comparison, PairSummary, Proportion, Scores, Subject, Verdict, WeeklyMinutes, WeeklySummary,
+    ALPHA, Comparison, PairSummary, Proportion, Scores, Subject, UnmeasuredShare, Verdict, WeeklyMinutes,
+    WeeklySummary,
 };
 use longhaul_model::{CacheState, Resolution, Role, TargetName};
 
@@ -68,7 +69,12 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
     if rounds.planned == 0 {
         return None;
     }
+    let valid = comparison.days.len();
+    // A comparison at a round trip time leaves out days on which it is not known.
+    let adjusted = comparison.ratio.filter(|_| comparison.at_round_trip.is_some());
+    let days = adjusted.map_or(valid, |ratio| ratio.days);
     let lost = [
+        (valid.saturating_sub(days), "day", "without a known round trip time"),
         (comparison.incomplete_days, "day", "with too few rounds"),
         (rounds.both_failed, "round", "in which both failed"),
     ];
@@ -83,7 +89,7 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
     };
     Some(format!(
         "{verdict} on {} and {} of {} rounds{}{}{}.{}",
-        count(comparison.days.len(), "day"),
+        count(days, "day"),
         rounds.complete,
         rounds.planned,
         if lost.is_empty() { String::new() } else { format!(" ({lost})") },
@@ -249,9 +255,7 @@ pub fn next_step(weekly: &WeeklySummary) -> Option<Text> {
 fn ranks(weekly: &WeeklySummary) -> String {
     let of = weekly.scores.len();
     if weekly.scores.iter().all(|scores| scores.rank == (1, of)) {
-        let decided =
-            |pair: &PairSummary| pair.headline.as_ref().is_some_and(|headline| headline.verdict.is_decided());
-        return if weekly.pairs.iter().all(decided) {
+        return if weekly.pairs.iter().all(PairSummary::is_decided) {
             "No share ranks above another".to_owned()
         } else {
             "Not enough data yet to rank one share above another".to_owned()
@@ -267,12 +271,20 @@ fn ranks(weekly: &WeeklySummary) -> String {
     format!("{} of {of} shares", ranks.join(", "))
 }
 
+/// Returns a sentence about each share that is left out because it is no longer measured.
+pub fn unmeasured(weekly: &WeeklySummary) -> Vec<String> {
+    let sentence = |share: &UnmeasuredShare| {
+        format!("{} has not been measured since {} and is left out.", share.target, share.last_day)
+    };
+    weekly.unmeasured.iter().map(sentence).collect()
+}
+
 /// Returns how far the ranking can be trusted; empty if there is nothing to rank.
 pub fn confidence(weekly: &WeeklySummary) -> String {
     match weekly.pairs.len() {
         0 => String::new(),
         1 => guarantee(),
-        _ => format!("Ranks are given as far as they are decided. {}", guarantee()),
+        _ => format!("A rank that is not decided is given as a range. {}", guarantee()),
     }
 }
 
@@ -313,7 +325,7 @@ pub fn rounds(weekly: &WeeklySummary) -> String {
     let ended = if ended.is_empty() { String::new() } else { format!(" ({})", ended.join(", ")) };
     match weekly.rounds.planned {
         0 if !weekly.pairs.is_empty() => {
-            "No round was made in this week: everything rests on earlier ones".to_owned()
+            "No rounds ran in this week: everything is based on earlier ones".to_owned()
         }
         planned => format!("Rounds of the week: {planned}{ended}"),
     }

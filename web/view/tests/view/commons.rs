@@ -7,7 +7,7 @@ use longhaul_commons::{
 use longhaul_model::Scale;
 use longhaul_view::document_page;
 use longhaul_view::render::{markdown, terminal};
-use longhaul_view::screens::commons::merged;
+use longhaul_view::screens::commons::{contradictions, merged};
 
 fn result(key: &str, machines: usize) -> MergedResult {
     MergedResult {
@@ -69,6 +69,13 @@ fn undecided_and_empty_results_claim_nothing() {
     assert!(markdown::render(&merged(&undecided)).contains("none has at least 5 valid days"));
     let empty = Merged { schema: 1, machines: 0, pairs: vec![], refused: vec![] };
     assert!(markdown::render(&merged(&empty)).contains("No file compares two protocols"));
+}
+
+#[test]
+fn file_that_would_be_refused_is_announced() {
+    let text = terminal::render(&contradictions(&["traffic: too little".to_owned()]));
+    assert!(text.contains("would refuse this file") && text.contains("traffic: too little"), "{text}");
+    assert_eq!(terminal::render(&contradictions(&[])), "");
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn no_winner_is_named_without_its_interval() {
 fn described_constants_match_the_code() {
     let (page, text) = (page(), markdown(&world::last_week()));
     let constants = [
-        format!("from {MIN_VERDICT_DAYS} days on (from {EARLY_VERDICT_DAYS} on"),
+        format!("with at least {MIN_VERDICT_DAYS} days (with {EARLY_VERDICT_DAYS} only"),
         format!("at most {} %", ALPHA * 100.0),
         format!("{CAP_FACTOR} times the usual time"),
     ];
@@ -198,12 +198,12 @@ fn week_without_data_is_reported_as_such() {
     elements(&page);
     assert!(
         page.contains("Nothing was measured up to the end of this week")
-            && page.contains("The week has no round.")
+            && page.contains("No rounds in this week.")
     );
     let text = markdown(&empty);
     assert!(
         text.contains("Nothing was measured up to the end of this week")
-            && text.contains("The week has no round."),
+            && text.contains("No rounds in this week."),
         "{text}"
     );
 }
@@ -218,10 +218,22 @@ fn single_share_has_a_valid_page() {
 }
 
 #[test]
+fn first_days_have_times_in_every_form() {
+    let weekly = World::pair().simulate(0..1, &|run| steady(5.0, run)).after_days(1);
+    assert!(weekly.table.is_empty(), "these days are warm-up");
+    let text = markdown(&weekly);
+    let times = text.split("## Times by task").nth(1).unwrap_or_default();
+    assert!(times.contains("| task | smb | nfs | result |") && times.contains(" s |"), "{text}");
+    let page = html(&weekly, &Environment::default());
+    elements(&page);
+    assert!(page.contains("Typical times and result of each task"));
+}
+
+#[test]
 fn failures_are_shown_on_the_first_screen() {
     let page = page();
     let first = page.split("<nav").next().unwrap();
-    assert!(first.contains("nfs failed in 8 of 300 rounds (8 episodes): 7 runs hung, for 1 h 45 min in all; 5 ended with an error."));
+    assert!(first.contains("nfs failed in 8 of 300 rounds (8 episodes): 7 runs hung (1 h 45 min in total); 5 ended with an error."));
     assert!(first.contains("3 of the week's 45 rounds were not completed"));
     let without_failures = html(&world::twenty_percent_faster(), &world::environment());
     assert!(without_failures.contains("None: no failure in 156 rounds"), "two days are warm-up");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::{ChangeKind, FreshnessDay};
-use longhaul_view::json::WeekJson;
+use longhaul_view::json;
 use longhaul_view::page::first_screen::first_screen;
 use longhaul_view::render::markdown;
 use longhaul_view::screens::{brief, recommendation};
@@ -35,21 +35,22 @@ fn weekly(not_seen: [u64; 2]) -> WeeklySummary {
 fn stale_share_is_recommended_only_with_its_caveat() {
     assert_eq!(
         recommendation::heading(&weekly([25, 0])),
-        "Use smb: about 5.4 minutes a week less waiting than nfs (4.9 to 5.9), in an ordinary week. But it shows an old state: \
-         0 of 25 new files became visible in a wait of at least 1 min (nfs: 25 of 25). Part of its speed may come from that."
+        "Use smb: it saves about 5.4 minutes of waiting a week compared with nfs (4.9 to 5.9), in an ordinary week. But it shows stale \
+         data: 0 of 25 new files became visible; the rest stayed invisible for at least 1 min (nfs: 25 of 25). Part of its speed may \
+         come from that."
     );
     for fresh in [[0, 0], [0, 25], [2, 0]] {
-        assert!(!recommendation::heading(&weekly(fresh)).contains("old state"), "{fresh:?}");
+        assert!(!recommendation::heading(&weekly(fresh)).contains("stale data"), "{fresh:?}");
     }
 }
 
 #[test]
 fn json_has_the_recommendation_with_its_caveat() {
     let weekly = weekly([25, 0]);
-    let form = serde_json::json!(WeekJson { weekly: &weekly, caching: &[] });
+    let form = json::week(&weekly, &[]);
     let text = form["recommendation"]["text"].as_str().unwrap();
     assert_eq!(text, recommendation::heading(&weekly));
-    assert!(text.contains("But it shows an old state"), "{text}");
+    assert!(text.contains("But it shows stale data"), "{text}");
 }
 
 #[test]

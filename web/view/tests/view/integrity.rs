@@ -1,13 +1,13 @@
-//! Tests the screen of the integrity ledger.
+//! Tests the screen about integrity.
 
 use jiff::tz::TimeZone;
-use longhaul_analysis::checks::integrity_ledger;
+use longhaul_analysis::checks::integrity_lines;
 use longhaul_model::{
     CacheState, DamagePattern, DataAge, MismatchReread, OtherReread, Protocol, StoredMismatch, Timestamp,
-    VerifiedTotal,
+    VerifiedData, VerifiedTotal,
 };
 use longhaul_view::render;
-use longhaul_view::screens::checks::integrity;
+use longhaul_view::screens::checks::{integrity, read_back_now};
 
 const START: Timestamp = Timestamp::from_us(1_764_061_200_000_000);
 
@@ -23,6 +23,15 @@ fn total(target: &str, age: DataAge, gigabytes: u64) -> VerifiedTotal {
         first: START,
         last: START + 65 * longhaul_model::time::DAY,
     }
+}
+
+#[test]
+fn one_check_tells_what_it_read_back() {
+    let part = |files| VerifiedData { age: DataAge::ALL[0], bytes: files * 500_000_000, files };
+    let text = read_back_now(&[part(2), part(1)], 0);
+    assert_eq!(text.as_deref(), Some("3 files, 1.50 GB read back just now, 0 wrong."));
+    assert!(read_back_now(&[part(1)], 2).unwrap().ends_with(", 2 wrong ranges."));
+    assert_eq!(read_back_now(&[], 0), None);
 }
 
 fn mismatch() -> StoredMismatch {
@@ -58,12 +67,12 @@ fn ledger_is_written_out() {
         total("smb", DataAge::Months, 3400),
         total("nas", DataAge::Unknown, 7),
     ];
-    let document = integrity(&integrity_ledger(&totals, &[mismatch()]), &TimeZone::UTC);
+    let document = integrity(&integrity_lines(&totals, &[mismatch()]), &TimeZone::UTC);
     insta::assert_snapshot!(render::markdown::render(&document));
 }
 
 #[test]
-fn empty_ledger_names_the_next_step() {
+fn empty_integrity_names_the_next_step() {
     let text = render::markdown::render(&integrity(&[], &TimeZone::UTC));
     assert!(text.contains("longhaul integrity --check"), "{text}");
 }

@@ -197,7 +197,7 @@ fn chart_without_values_is_a_sentence() {
     let chart = chart.draw(BandChart::shared_scale([&chart]));
     assert!(chart.is_sentence());
     let shown = longhaul_view::render::html::figure(&chart).into_string();
-    assert!(shown.contains("No value in this time; 1 failure.") && !shown.contains("<svg"), "{shown}");
+    assert!(shown.contains("No value in this period; 1 failure.") && !shown.contains("<svg"), "{shown}");
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::time::Duration;
 
 use longhaul_analysis::summary::{
-    AtRoundTrip, ClientCaching, PairSummary, Unadjusted, Verdict, WeeklySummary,
+    AtRoundTrip, ClientCaching, PairSummary, SequentialWeeks, Unadjusted, Verdict, WeekRatio, WeeklySummary,
 };
 use longhaul_model::{Outcome, Role, STANDARD_TASKS};
-use longhaul_view::json::{PairJson, SENTENCES, WeekJson};
+use longhaul_view::json as forms;
 use longhaul_view::screens::round_trips::StatedIn;
-use longhaul_view::screens::sentences::{self, headline, headline_beside_basis};
+use longhaul_view::screens::sentences::{self, headline, headline_without_round_trip};
 use longhaul_view::screens::task_rows::TaskBar;
 use longhaul_view::screens::{self, recommendation, words};
 use serde_json::{Value, json};
@@ -26,7 +26,10 @@ fn undecided_answer_says_how_many_days_are_missing() {
     let scenario = |run: SimulatedRun| steady(if run.target == 0 { 8.0 } else { 10.0 }, run);
     let weekly = World::pair().simulate(0..14, &scenario).after_days(14);
     let text = headline(pair(&weekly));
-    assert!(text.contains("About 2 days more."), "only 12 days remain after the warm-up: {text}");
+    assert!(
+        text.contains("A verdict is expected in about 2 days."),
+        "only 12 days remain after the warm-up: {text}"
+    );
 }
 
 #[test]
@@ -36,7 +39,9 @@ fn difference_among_many_comparisons_may_be_decided_by_more_days() {
     (task.verdict, task.days_needed) = (Verdict::NotEnoughData, None);
     let text = sentences::comparison(task);
     assert!(
-        text.ends_with("Only the number of comparisons keeps it open; more days may decide it."),
+        text.ends_with(
+            "Alone it would be decided, but not among this many comparisons; more days may decide it."
+        ),
         "{text}"
     );
     let ratio = task.ratio.as_mut().unwrap();
@@ -106,8 +111,8 @@ fn failures_of_the_first_days_are_counted() {
     let weekly = World::pair().simulate(0..1, &scenario).after_days(1);
     let rows = screens::task_rows::task_rows(&weekly);
     let bars: Vec<String> = rows[0].bars.iter().map(TaskBar::description).collect();
-    assert!(bars[0].starts_with("smb: ") && bars[0].ends_with("; 6 times, 0 failed"), "{bars:?}");
-    assert!(bars[1].starts_with("nfs: ") && bars[1].ends_with("; 5 times, 1 failed"), "{bars:?}");
+    assert!(bars[0].starts_with("smb: ") && bars[0].ends_with("; 6 measurements, 0 failed"), "{bars:?}");
+    assert!(bars[1].starts_with("nfs: ") && bars[1].ends_with("; 5 measurements, 1 failed"), "{bars:?}");
 }
 
 #[test]
@@ -148,20 +153,44 @@ fn round_trip_ms(day: i64) -> f64 {
     2.0 + (7 * day).rem_euclid(20) as f64 / 2.0
 }
 
-/// Simulates 30 days on which the first target needs more round trips, and both take equally long at 5 ms.
-fn weeks_with_round_trips(known_ms: fn(i64) -> f64) -> WeeklySummary {
+/// Simulates days on which the first target needs more round trips, and both take equally long at 5 ms.
+fn days_with_round_trips(days: i64, known_ms: impl Fn(i64) -> Option<f64>) -> WeeklySummary {
     let scenario = |run: SimulatedRun| {
         let trips = if run.target == 0 { 600.0 } else { 200.0 };
         let outside = if run.target == 0 { 5.0 } else { 7.0 };
         steady(outside + trips * round_trip_ms(run.day) / 1000.0, run)
     };
-    let mut world = World::pair().simulate(0..30, &scenario);
-    let days: BTreeMap<i64, i64> =
+    let mut world = World::pair().simulate(0..days, &scenario);
+    let day_of: BTreeMap<i64, i64> =
         world.history.rounds.iter().map(|round| (round.number, round.day() - world::MONDAY)).collect();
     for run in &mut world.history.runs {
-        run.rtt = Some(Duration::from_secs_f64(known_ms(days[&run.round]) / 1000.0));
+        run.rtt = known_ms(day_of[&run.round]).map(|ms| Duration::from_secs_f64(ms / 1000.0));
     }
-    world.after_days(30)
+    world.after_days(days)
+}
+
+fn weeks_with_round_trips(known_ms: fn(i64) -> f64) -> WeeklySummary {
+    days_with_round_trips(30, |day| Some(known_ms(day)))
+}
+
+#[test]
+fn break_even_of_a_few_days_is_not_stated() {
+    let weekly = days_with_round_trips(11, |day| Some(round_trip_ms(day)));
+    let form = forms::pair(pair(&weekly))["headline"].clone();
+    assert!(
+        form["break_even_low_rtt_ms"].is_number() && form["break_even_high_rtt_ms"].is_number(),
+        "{form}"
+    );
+    let text = headline(pair(&weekly));
+    assert!(!text.contains("is faster below"), "{text}");
+}
+
+#[test]
+fn days_without_a_round_trip_time_are_told() {
+    let weekly = days_with_round_trips(18, |day| Some(round_trip_ms(day)).filter(|_| day % 6 != 3));
+    let basis = words::basis(pair(&weekly).headline.as_ref().unwrap()).unwrap();
+    assert!(basis.contains(" on 13 days and "), "{basis}");
+    assert!(basis.contains("(3 days without a known round trip time)"), "{basis}");
 }
 
 #[test]
@@ -170,19 +199,18 @@ fn verdict_states_its_round_trip_time_and_the_break_even() {
     let text = headline(pair(&weekly));
     assert!(text.contains("all tasks together at a round trip time of 6."), "{text}");
     assert!(text.contains("smb is faster below 4.7 ms, nfs above (between 4.3 ms and 5 ms)."), "{text}");
-    let form = json!(PairJson::from(pair(&weekly)))["headline"].clone();
+    let form = forms::pair(pair(&weekly))["headline"].clone();
     let crossing = form["break_even_rtt_ms"].as_f64().unwrap();
     // The log ratio is not quite a line.
     assert!((crossing - 5.0).abs() < 0.4, "{crossing}");
     assert!((form["at_rtt_ms"].as_f64().unwrap() - 6.75).abs() < 0.3, "{form}");
     assert!(form["unadjusted"]["ratio"]["value"].is_number());
-    assert_eq!(data_keys(&form), data_keys(&json!(pair(&weekly))["headline"]));
 }
 
 #[test]
 fn round_trip_time_is_stated_once_beside_the_basis() {
     let weekly = weeks_with_round_trips(round_trip_ms);
-    let text = headline_beside_basis(pair(&weekly));
+    let text = headline_without_round_trip(pair(&weekly));
     assert!(text.contains("for all tasks together: ") && !text.contains("at a round trip time"), "{text}");
     assert!(text.contains("smb is faster below a round trip time of 4.7 ms, nfs above"), "{text}");
     let basis = words::basis(pair(&weekly).headline.as_ref().unwrap()).unwrap();
@@ -194,6 +222,17 @@ fn round_trip_time_is_stated_once_beside_the_basis() {
 }
 
 #[test]
+fn basis_names_the_targets_in_the_order_of_the_sentence() {
+    let weekly = weeks_with_round_trips(round_trip_ms);
+    let mut similar = pair(&weekly).headline.clone().unwrap();
+    similar.verdict = Verdict::NoRealDifference;
+    similar.ratio = similar.ratio.map(|ratio| ratio.inverse());
+    let (sentence, basis) = (sentences::comparison(&similar), words::basis(&similar).unwrap());
+    assert!(sentence.contains("(nfs takes "), "{sentence}");
+    assert!(basis.contains("; over all round trip times, nfs takes "), "{basis}");
+}
+
+#[test]
 fn round_trip_time_that_differs_from_the_basis_is_stated() {
     let mut weekly = world::twenty_percent_faster();
     let at = |at_rtt_ms: f64| AtRoundTrip {
@@ -201,6 +240,7 @@ fn round_trip_time_that_differs_from_the_basis_is_stated() {
         break_even_rtt_ms: None,
         break_even_low_rtt_ms: None,
         break_even_high_rtt_ms: None,
+        has_winner_on_each_side: false,
         unadjusted: Unadjusted { verdict: Verdict::Faster, ratio: None },
     };
     weekly.pairs[0].headline.as_mut().unwrap().at_round_trip = Some(at(6.0));
@@ -219,7 +259,47 @@ fn constant_round_trip_time_is_stated_as_unused() {
     let headline = pair(&weekly).headline.as_ref().unwrap();
     let basis = words::basis(headline).unwrap();
     assert!(basis.ends_with("Not adjusted for the round trip time: it hardly varied."), "{basis}");
-    assert_eq!(json!(PairJson::from(pair(&weekly)))["headline"]["at_rtt_ms"], Value::Null);
+    assert_eq!(forms::pair(pair(&weekly))["headline"]["at_rtt_ms"], Value::Null);
+}
+
+#[test]
+fn interval_of_alternating_weeks_holds_at_every_look() {
+    let weekly = world::twenty_percent_faster();
+    let subject = &pair(&weekly).tasks[0].subject;
+    let sentence = |ratio: Option<WeekRatio>| {
+        let (weeks, pairs, pairs_needed) = ((7, 7), 7, 6);
+        let found = SequentialWeeks { subject: subject.clone(), weeks, pairs, pairs_needed, ratio };
+        sentences::sequential_weeks(pair(&weekly), &found)
+    };
+    let decided = sentence(Some(WeekRatio { value: 1.5, low: 1.2, high: 1.9, pairs: 7 }));
+    assert!(
+        decided.contains("(1.20 to 1.90, valid at every look; 7 weeks with smb and 7 with nfs,"),
+        "{decided}"
+    );
+    let open = sentence(Some(WeekRatio { value: 1.1, low: 0.9, high: 1.3, pairs: 7 }));
+    assert!(open.starts_with("Not decided") && open.contains("(valid at every look; 7 weeks"), "{open}");
+    assert!(sentence(None).ends_with("; 6 pairs are needed."), "{}", sentence(None));
+}
+
+#[test]
+fn share_that_is_no_longer_measured_is_named() {
+    let shares = [
+        ("smb", Role::Share, "SMB 3.1.1"),
+        ("nfs", Role::Share, "NFS 4.2"),
+        ("smb3", Role::Share, "SMB 3.1.1"),
+    ];
+    let scenario = |run: SimulatedRun| steady([8.0, 10.0, 8.0][run.target], run);
+    let mut world = World::new(&shares).simulate(0..28, &scenario);
+    world.history.runs.retain(|run| match run.target {
+        0 => run.started < world::midnight(10),
+        2 => run.started >= world::midnight(10),
+        _ => true,
+    });
+    let weekly = world.after_days(28);
+    let text = "smb has not been measured since 2026-09-30 and is left out.";
+    assert_eq!(words::unmeasured(&weekly), [text]);
+    let report = longhaul_view::render::terminal::render(&screens::brief::brief(&weekly));
+    assert!(report.contains(text), "{report}");
 }
 
 #[test]
@@ -246,6 +326,7 @@ fn faster_target_with_damaged_data_is_not_called_better() {
         text.starts_with("Data on smb differed from what was written, so it is not called better"),
         "{text}"
     );
+    assert!(text.contains("; `longhaul integrity` shows where. "), "{text}");
     assert_eq!((pair(&weekly).winner(), &weekly.recommendation.target), (None, &None));
 }
 
@@ -289,31 +370,15 @@ fn client_caching_is_known_from_three_rereads_on() {
     );
 }
 
-/// Returns the keys of an object, without the sentences.
-fn data_keys(object: &Value) -> Vec<&String> {
-    let is_sentence = |key: &str| SENTENCES.iter().any(|sentence| sentence.property == key);
-    object.as_object().unwrap().keys().filter(|key| !is_sentence(key)).collect()
-}
-
 #[test]
-fn json_has_all_data_and_the_sentences() {
-    let mut weekly = world::last_week();
-    // What is left out while it is empty is a field, too.
-    let shares = vec![pair(&weekly).a.clone()];
-    weekly.pairs[0].damaged = shares.clone();
-    weekly.pairs[0].failing = shares;
-    let headline_data = weekly.pairs[0].headline.as_mut().unwrap();
-    headline_data.ratio_with_outliers = Some(2.0);
-    headline_data.so_far.ratio_with_outliers = Some(2.0);
-    let form = json!(WeekJson { weekly: &weekly, caching: &[] });
+fn json_has_the_sentences_beside_the_data() {
+    let weekly = world::last_week();
+    let form = forms::week(&weekly, &[]);
     let found = &form["pairs"][0];
-    assert_eq!(*found, json!(PairJson::from(pair(&weekly))));
-    let data = json!(pair(&weekly));
-    assert_eq!(data_keys(found), data_keys(&data));
-    assert_eq!(data_keys(&found["headline"]), data_keys(&data["headline"]));
-    assert_eq!(data_keys(&found["headline"]["so_far"]), data_keys(&data["headline"]["so_far"]));
+    assert_eq!(*found, forms::pair(pair(&weekly)));
     assert_eq!(found["headline"]["text"], headline(pair(&weekly)));
     assert_eq!(found["tasks"][0]["text"], sentences::comparison(&pair(&weekly).tasks[0]));
+    assert_eq!(found["tasks"][0]["so_far"]["text"], screens::so_far::sentence(&pair(&weekly).tasks[0]));
     assert_eq!(found["reliability_text"], sentences::reliability(pair(&weekly)));
 }
 

@@ -37,7 +37,7 @@ fn what_stands_out_is_named_with_its_time() {
     assert_eq!(why::statement(&nfs()), "the NAS stands out: 840 ms of 1.20 s (70 %).");
     assert_eq!(why::statement(&Attribution { largest: None, ..nfs() }), "1.20 s; nothing stands out.");
     let unknown = opening("nfs", "NFS 4.2", [None; 5]);
-    assert_eq!(why::statement(&unknown), "1.20 s; no times of requests are known.");
+    assert_eq!(why::statement(&unknown), "1.20 s; no request times are known.");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn unknown_time_is_marked_and_never_left_out() {
 #[test]
 fn a_screen_without_runs_says_what_is_missing() {
     let screen = terminal::render(&why::why(&[]));
-    assert!(screen.contains("No times of requests are known here"), "{screen}");
+    assert!(screen.contains("No request times are known. longhaul reads them"), "{screen}");
 }
 
 #[test]
@@ -121,22 +121,33 @@ fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_times() {
 }
 
 #[test]
-fn round_trips_of_a_decided_difference_are_named_first() {
+fn round_trips_of_a_decided_difference_are_counted() {
     let mut weekly = world::twenty_percent_faster();
     let trips = |target: &str, trips: f64| Attribution {
         round_trips: Some(trips),
         ..opening(target, "NFS 4.2", [Some(0.1), None, Some(0.9), None, None])
     };
-    let found = |weekly: &WeeklySummary, of_nfs: f64| -> Vec<String> {
-        let attributions = [trips("nfs", of_nfs), trips("smb", 9.0)];
-        why::bottlenecks(weekly, &attributions).iter().map(|text| text.content()).collect()
+    let found = |weekly: &WeeklySummary, of_nfs: f64| {
+        why::counted_round_trips(weekly, &[trips("nfs", of_nfs), trips("smb", 9.0)])
     };
     let expected = "opening a large folder, cold, needs 3,008 round trips over nfs, 9 over smb (medians of up to 12 rounds).";
-    assert_eq!(found(&weekly, 3008.0), [expected]);
-    assert!(found(&weekly, 10.0).is_empty(), "about the same number explains nothing");
-    assert!(found(&weekly, 1.0).is_empty(), "the faster share needs more");
+    assert_eq!(found(&weekly, 3008.0).as_deref(), Some(expected));
+    assert_eq!(found(&weekly, 10.0), None, "about the same number explains nothing");
+    assert_eq!(found(&weekly, 1.0), None, "the faster share needs more");
     weekly.pairs[0].tasks[0].verdict = Verdict::NoRealDifference;
-    assert!(found(&weekly, 3008.0).is_empty(), "no difference to explain");
+    assert_eq!(found(&weekly, 3008.0), None, "no difference to explain");
+}
+
+#[test]
+fn counted_round_trips_hide_nothing_that_stands_out() {
+    let weekly = world::twenty_percent_faster();
+    let smb = Attribution { round_trips: Some(3.0), ..opening("smb", "SMB 3.1.1", [None; 5]) };
+    let attributions = [nfs(), smb];
+    assert_eq!(why::bottlenecks(&weekly, &attributions).len(), 1);
+    let line = why::bottlenecks_in_brief(&weekly, &attributions).map(|text| text.content());
+    let expected = "Opening a large folder, cold, needs 9 round trips over nfs, 3 over smb (medians of up to 12 rounds). Stands out on \
+                    nfs: the NAS in 1 of 1 metric (medians of up to 12 rounds). Each task: why.";
+    assert_eq!(line.as_deref(), Some(expected));
 }
 
 #[test]

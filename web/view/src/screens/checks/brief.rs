@@ -45,8 +45,8 @@ fn verified(lines: &[IntegrityLine]) -> Option<String> {
     let (bytes, wrong) = (total(|line| line.bytes_verified), total(|line| line.mismatches));
     let ranges = match wrong {
         0 => "nothing wrong".to_owned(),
-        1 => "1 range wrong".to_owned(),
-        wrong => format!("{wrong} ranges wrong"),
+        1 => "1 range wrong; `longhaul integrity` shows where".to_owned(),
+        wrong => format!("{wrong} ranges wrong; `longhaul integrity` shows where"),
     };
     (bytes > 0 || wrong > 0).then(|| {
         format!("Read back and compared with what was written: {}, {ranges}.", units::bytes(bytes as f64))
@@ -84,6 +84,6 @@ mod tests {
             wrong_ranges: vec![],
         };
         let text = verified(&[line]).unwrap();
-        assert!(text.ends_with("2 ranges wrong."), "{text}");
+        assert!(text.ends_with("2 ranges wrong; `longhaul integrity` shows where."), "{text}");
     }
 }

@@ -20,7 +20,7 @@ fn altered(property: Property) -> &'static str {
         Property::ModificationTime => {
             "A backup that compares exact times may copy files again; most programs compare to 1 or 2 s."
         }
-        Property::BirthTime => "A photo library that sorts by creation time may show another order.",
+        Property::BirthTime => "A photo library that sorts by creation time may sort photos differently.",
         Property::TinyAttribute | Property::SmallAttribute | Property::LargeAttribute => {
             "A backup loses extended attributes and does not notice."
         }
@@ -29,7 +29,7 @@ fn altered(property: Property) -> &'static str {
         Property::ResourceFork => "Old Mac fonts and documents lose their content without an error.",
         Property::AccessControlList => "A backup restores files that other users may, or may not, read.",
         Property::ComposedName | Property::DecomposedName => {
-            "A sync program may take a file with an accent for a new one, and copy it again or delete it."
+            "A sync program may treat a file with an accent as new, and copy it again or delete it."
         }
         Property::NormalizationPair => "Of two files with the same visible name, a copy keeps only one.",
         Property::CasePair => {
@@ -45,10 +45,10 @@ fn altered(property: Property) -> &'static str {
         | Property::QuotationMark
         | Property::AngleBrackets
         | Property::VerticalBar => {
-            "Files with this character get another name: a backup does not find them under the original one."
+            "Files with this character are renamed: a backup does not find them under the original name."
         }
         Property::LongName | Property::WideName => "A backup cuts long names, and may mix up two files.",
-        Property::LongPath => "A backup of deep folders loses files at their end.",
+        Property::LongPath => "A backup of deep folders loses the most deeply nested files.",
         Property::HardLink => "Backups that link unchanged files need the full space for each copy.",
         Property::SymbolicLink => {
             "A Git checkout or a bundle such as an app gets copies in place of links, and may not start."

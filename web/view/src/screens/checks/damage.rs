@@ -19,7 +19,11 @@ pub fn damage(targets: &[TargetName]) -> Option<String> {
         [_] => "it is not called better, however fast it is",
         _ => "none of them is called better, however fast it is",
     };
-    let text = || format!("Data on {names} differed from what was written, so {consequence}.");
+    let text = || {
+        format!(
+            "Data on {names} differed from what was written, so {consequence}; `longhaul integrity` shows where."
+        )
+    };
     (!targets.is_empty()).then(text)
 }
 
@@ -27,8 +31,8 @@ pub fn damage(targets: &[TargetName]) -> Option<String> {
 pub fn damage_notification(target: &TargetName, ranges: u64) -> (String, String) {
     let ranges = if ranges == 1 { "1 range".to_owned() } else { format!("{ranges} ranges") };
     let text = format!(
-        "{ranges} of longhaul's own files on {target} read back with other content than was written. Check the NAS, its disks \
-         and its memory. `longhaul integrity` shows where and how."
+        "{ranges} of longhaul's own files on {target} did not read back as written. Check the NAS, its disks and its memory. \
+         `longhaul integrity` shows where and how."
     );
     (format!("Data on {target} is damaged"), text)
 }

@@ -29,9 +29,9 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
     };
     document.table(table(cells));
     document.note(
-        "Time from a change made elsewhere until this target shows it: the middle between the last look that did not show it and \
-         the first that did. Looked for every 0.1 s, content every 1.5 s. Changes not seen count as longer than the time for which \
-         they were looked for.",
+        "Time from a change made elsewhere until this target shows it: the midpoint between the last poll that did not show it and \
+         the first that did. Polled every 0.1 s (content: every 1.5 s). A change that was never seen counts as longer than the time \
+         it was polled for.",
     );
     if cells.iter().any(|cell| cell.shares_client) {
         document.note(
@@ -66,7 +66,7 @@ pub fn staleness(cell: &FreshnessCell) -> Option<String> {
     let limit = cell.limit.filter(|_| !cell.shares_client)?;
     let seen = cell.n - cell.not_seen;
     Some(format!(
-        "{} ({}) showed {seen} of {} changes in a wait of at least {} s: {}, made {}.",
+        "{} ({}) showed {seen} of {} changes; the rest stayed invisible for at least {} s ({}, made {}).",
         cell.key.target,
         protocol(cell.protocol.as_ref()),
         cell.n,
@@ -147,7 +147,8 @@ mod tests {
             shares_client,
             n: 3,
             not_seen,
-            not_seen_share: (0.0, 1.0),
+            not_seen_share_low: 0.0,
+            not_seen_share_high: 1.0,
             limit: Some(Duration::from_millis(50_900)).filter(|_| not_seen > 0),
             median: seen(70),
             p90: seen(95).filter(|_| not_seen == 0),
@@ -158,8 +159,8 @@ mod tests {
     #[test]
     fn stale_target_is_named_first() {
         let shown = terminal::render(&freshness(&[cell(3, false)]));
-        let sentence = "smb (SMB 3.1.1) showed 0 of 3 changes in a wait of at least 50 s: new file in a listing, made \
-                        through nfs.";
+        let sentence = "smb (SMB 3.1.1) showed 0 of 3 changes; the rest stayed invisible for at least 50 s (new file in a listing, \
+                        made through nfs).";
         assert!(shown.contains(sentence) && shown.contains("> 50 s"), "{shown}");
         assert!(!shown.contains("Every change"), "{shown}");
     }

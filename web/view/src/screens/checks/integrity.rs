@@ -2,7 +2,11 @@
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::checks::IntegrityLine;
-use longhaul_model::{DamagePattern, DataAge, MismatchReread, OtherReread, StoredMismatch, Timestamp};
+use longhaul_model::{
+    DamagePattern, DataAge, MismatchReread, OtherReread, StoredMismatch, Timestamp, VerifiedData,
+};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::document::{Document, Fact};
 use crate::screens::{NO_VALUE, or_no_value};
@@ -39,6 +43,16 @@ pub fn integrity(lines: &[IntegrityLine], zone: &TimeZone) -> Document {
     document
 }
 
+/// Returns what one check read back from all targets, in one sentence; `None` if it read nothing.
+pub fn read_back_now(verified: &[VerifiedData], mismatches: usize) -> Option<String> {
+    let total = |count: fn(&VerifiedData) -> u64| verified.iter().map(count).sum::<u64>();
+    let (files, bytes) = (total(|part| part.files), total(|part| part.bytes));
+    let wrong = if mismatches == 0 { "0 wrong".to_owned() } else { wrong_ranges(mismatches as u64) };
+    (bytes > 0 || mismatches > 0).then(|| {
+        format!("{}, {} read back just now, {wrong}.", count(files, "file"), units::bytes(bytes as f64))
+    })
+}
+
 /// Returns the result of a target in one sentence.
 fn sentence(line: &IntegrityLine) -> Text {
     let verified = units::bytes(line.bytes_verified as f64);
@@ -50,11 +64,11 @@ fn sentence(line: &IntegrityLine) -> Text {
     let text = name.plain(format!(": {verified} read back{}, ", period(line))).toned(wrong, tone);
     match line.excluded_rate_bytes {
         Some(bytes) => {
-            text.plain(format!("; a rate above 1 wrong range in {} is excluded (95 %).", units::bytes(bytes)))
+            let bytes = units::bytes(bytes);
+            text.plain(format!("; with 95 % confidence there is less than 1 wrong range in {bytes}."))
         }
-        None => {
-            text.plain("; none of it is known to have come from the server or disk, so no rate is excluded.")
-        }
+        None => text
+            .plain("; none of it is known to have come from the server, so the NAS itself was not tested."),
     }
 }
 
@@ -105,7 +119,7 @@ fn note(since: Option<Timestamp>, zone: &TimeZone) -> String {
         since.map_or_else(String::new, |since| format!(" Counted since {}.", time::timestamp(since, zone)));
     format!(
         "Read back: bytes that longhaul compared with what it wrote. Over the wire: those known to have come from the server \
-         or disk and not from this computer's cache; only they say something about the NAS.{since}"
+         and not from this computer's cache; only they say something about the NAS.{since}"
     )
 }
 
@@ -113,12 +127,31 @@ fn place(mismatch: &StoredMismatch) -> String {
     format!("{}: {}", mismatch.target, mismatch.file)
 }
 
+/// Returns the details of an event about a wrong range, as far as they are known: its place, its pattern, and other readings.
+pub fn mismatch_details(detail: &Value) -> String {
+    let number = |key: &str| detail[key].as_u64();
+    let again = |result: MismatchReread| format!("read again: {}", reread(result));
+    let parts = [
+        detail["file"].as_str().map(str::to_owned),
+        number("offset").zip(number("length")).map(|(offset, length)| range(offset, length)),
+        DamagePattern::deserialize(&detail["pattern"]).ok().as_ref().map(pattern),
+        MismatchReread::deserialize(&detail["reread"]).ok().map(again),
+    ];
+    let others = Vec::<OtherReread>::deserialize(&detail["elsewhere"]).unwrap_or_default();
+    let others = others.iter().map(elsewhere);
+    let others = others.map(|fact| format!("{}: {}", fact.name, fact.value.content()));
+    parts.into_iter().flatten().chain(others).collect::<Vec<_>>().join("; ")
+}
+
+fn range(offset: u64, length: u64) -> String {
+    let length = if length == 1 { "1 byte".to_owned() } else { format!("{length} bytes") };
+    format!("{length} from offset {offset}")
+}
+
 fn facts(mismatch: &StoredMismatch, zone: &TimeZone) -> Vec<Fact> {
     let time_of = |at: Option<Timestamp>| or_no_value(at.map(|at| time::timestamp(at, zone)));
-    let bytes = if mismatch.length == 1 { "1 byte" } else { "bytes" };
-    let length = if mismatch.length == 1 { bytes.to_owned() } else { format!("{} {bytes}", mismatch.length) };
     let mut facts = vec![
-        Fact::new("range", format!("{length} from offset {}", mismatch.offset)),
+        Fact::new("range", range(mismatch.offset, mismatch.length)),
         Fact::new("pattern", pattern(&mismatch.pattern)),
         Fact::new("read again", reread(mismatch.reread)),
     ];

@@ -13,5 +13,5 @@ pub use brief::{CheckResults, in_brief, seen_of_all};
 pub use damage::{damage, damage_notification, damaged_shares};
 pub use fidelity::{fidelity, result_word};
 pub use freshness::{change, freshness, origin, staleness};
-pub use integrity::integrity;
+pub use integrity::{integrity, mismatch_details, read_back_now};
 pub use property_words::property_words;

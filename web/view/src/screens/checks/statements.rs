@@ -1,5 +1,5 @@
 //! Statements of the checks beside the verdicts: how many changes made elsewhere a share showed, and when its speed may come from
-//! showing an old state.
+//! showing stale data.
 
 use longhaul_analysis::summary::{Freshness, KindFreshness, PairSummary, WeeklySummary};
 use longhaul_model::{ChangeKind, TargetName};
@@ -29,13 +29,13 @@ pub fn staleness(freshness: &Freshness) -> Option<String> {
     let others = freshness.kinds.iter().filter(|kind| kind.is_stale && kind.kind != stalest.kind).count();
     let more = match others {
         0 => String::new(),
-        1 => ", and 1 other kind of change was not visible in time, either".to_owned(),
-        others => format!(", and {others} other kinds of changes were not visible in time, either"),
+        1 => "; nor was 1 other kind of change visible in time".to_owned(),
+        others => format!("; nor were {others} other kinds of change visible in time"),
     };
-    Some(format!("{} shows an old state: {}{more}.", freshness.target, visible_of_kind(stalest)))
+    Some(format!("{} shows stale data: {}{more}.", freshness.target, visible_of_kind(stalest)))
 }
 
-/// Returns the caveat of a target that took the least time and shows an old state; `None` if it does not.
+/// Returns the caveat of a target that is recommended or has been the fastest, and shows stale data; `None` if it does not.
 pub fn stale_advantage(weekly: &WeeklySummary, target: &TargetName) -> Option<String> {
     let freshness = weekly.freshness.iter().find(|freshness| freshness.target == *target)?;
     let stalest = freshness.stalest()?;
@@ -46,16 +46,16 @@ pub fn stale_advantage(weekly: &WeeklySummary, target: &TargetName) -> Option<St
     let of_others: Vec<String> = of_others.collect();
     let of_others = if of_others.is_empty() { String::new() } else { format!(" ({})", of_others.join(", ")) };
     Some(format!(
-        "But it shows an old state: {}{of_others}. Part of its speed may come from that.",
+        "But it shows stale data: {}{of_others}. Part of its speed may come from that.",
         visible_of_kind(stalest)
     ))
 }
 
 /// Returns how many changes of a kind became visible, and how long the others were waited for, as a clause.
 fn visible_of_kind(kind: &KindFreshness) -> String {
-    let limit = kind
-        .limit_seconds
-        .map_or(String::new(), |limit| format!(" in a wait of at least {}", units::duration(limit)));
+    let limit = kind.limit_seconds.map_or(String::new(), |limit| {
+        format!("; the rest stayed invisible for at least {}", units::duration(limit))
+    });
     let (seen, changes) = (kind.changes - kind.not_seen, kind.changes);
     format!("{seen} of {changes} {} became visible{limit}", kind_words(kind.kind))
 }

@@ -18,12 +18,12 @@ const MACHINES_DRAWN: usize = 60;
 const THRESHOLD: f64 = 1.1;
 /// Explains the numbers.
 const METHOD: [&str; 5] = [
-    "Ratio: the mean over machines, by a random-effects model (Paule and Mandel; interval of Hartung and Knapp). The interval holds for \
-     one look. It decides nothing here.",
+    "Ratio: the mean over machines, by a random-effects model (Paule and Mandel; interval of Hartung and Knapp). The interval is valid \
+     for a single look, so it is not used to decide.",
     "Spread: the standard deviation of the true ratios between machines. A ratio of one machine can differ from the mean by twice as much.",
     "Machines: the e-value for a difference in the stated direction, averaged over machines, each of which counts for at most 1.25×. \
-     From 20 on, a difference is shown. Over all machines, that is wrong in at most 5 % of cases, however often more machines are merged, and also if machines differ.",
-    "All in: the product of the e-values of all machines, against \"no machine has a difference\". From 20 on, some machines have one; not \
+     At 20 or more, a difference is shown. Over all machines, that is wrong in at most 5 % of cases, however often more machines are merged, and also if machines differ.",
+    "All in: the product of the e-values of all machines, against \"no machine has a difference\". At 20 or more, some machines have one; not \
      that most have.",
     "All this is about the machines whose owners shared a file. People who see a difference may share more often; no number corrects for that.",
 ];
@@ -85,7 +85,7 @@ fn answer(pair: &MergedPair, all: &MergedResult) -> String {
         (true, _) => format!("Over {machines}, {difference}."),
         (false, true) => format!(
             "On average over {machines}, {difference}. That is not chance on every machine, but too few were measured, or they differ too \
-             much, to say so of others."
+             much, to say the same of other machines."
         ),
         (false, false) => {
             format!("No difference is shown yet: over {machines}, {difference}, which may be chance.")

@@ -5,4 +5,4 @@ mod merged;
 mod share;
 
 pub use merged::merged;
-pub use share::{findings, share};
+pub use share::{contradictions, findings, share};

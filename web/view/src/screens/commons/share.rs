@@ -1,6 +1,6 @@
 //! Screen that shows what a file shares, before it is written, and screen of the contradictions in a file.
 
-use longhaul_commons::{Contradiction, Share, SharedStatus, target_name};
+use longhaul_commons::{SharedResults, target_name};
 use longhaul_model::Role;
 
 use super::families;
@@ -12,22 +12,22 @@ use crate::units;
 use longhaul_analysis::summary::RatioEstimate;
 
 /// Promise that the tests of the file keep.
-const PRIVACY: &str = "The file has no name of a user, computer, server, target, path or file, no address, no serial number and no error \
-     text. It has the ISO week of the first round and the time of each round, from which a reader can tell when this computer was on.";
+const PRIVACY: &str = "The file contains no user, computer, server, target, path or file names, no addresses, serial numbers or error texts. \
+     It does contain the ISO week of the first round and the time of each round, from which a reader can tell when this computer was on.";
 
 /// Explains why the ratios are not exactly those of the report.
 const INTERVALS: &str = "The intervals are valid however often you look: 95 % for all pairs together. Unlike those of the report, the ratios are \
      not adjusted for the round trip time, because machines with different networks are compared.";
 
 /// Returns the screen of what a file shares. `bytes` is its size.
-pub fn share(share: &Share, bytes: usize) -> Document {
+pub fn share(share: &SharedResults, bytes: usize) -> Document {
     let mut document = Document::titled("What is shared");
-    let ended = share.rounds.iter().filter(|round| round.status != SharedStatus::Skipped).count();
+    let with_runs = share.rounds.iter().filter(|round| !round.runs.is_empty()).count();
     document.facts(vec![
         Fact::new("machine", format!("{} (computed from a random number)", share.machine)),
         Fact::new("family", families::family(&share.family)),
         Fact::new("first week", share.first_week.to_string()),
-        Fact::new("rounds", format!("{ended}, and {} skipped", share.rounds.len() - ended)),
+        Fact::new("rounds", format!("{with_runs}, and {} without runs", share.rounds.len() - with_runs)),
         Fact::new("runs", share.runs().count().to_string()),
         Fact::new("histograms", share.histograms.len().to_string()),
         Fact::new("size", units::bytes(bytes as f64)),
@@ -45,7 +45,7 @@ pub fn share(share: &Share, bytes: usize) -> Document {
     document
 }
 
-fn targets(share: &Share) -> Table {
+fn targets(share: &SharedResults) -> Table {
     let mut table = Table::new("targets").words(["target", "role", "protocol"]);
     for (index, role) in share.targets.iter().enumerate() {
         let role = match role {
@@ -57,7 +57,7 @@ fn targets(share: &Share) -> Table {
     table
 }
 
-fn figures(share: &Share) -> Table {
+fn figures(share: &SharedResults) -> Table {
     let mut table = Table::new("figures").words(["targets", "task"]).figures(["ratio", "days", "rounds"]);
     for figure in &share.figures {
         let end = |sign: f64| figure.half_width.map(|width| (figure.ln_ratio + sign * width).exp());
@@ -79,14 +79,24 @@ fn figures(share: &Share) -> Table {
     table
 }
 
+/// Returns what would make others refuse a file that is not written yet; empty if there is nothing.
+pub fn contradictions(findings: &[String]) -> Document {
+    let mut document = Document::new();
+    if !findings.is_empty() {
+        document.warning("`longhaul merge` would refuse this file, because it contradicts itself:");
+        document.list(findings.iter().cloned());
+    }
+    document
+}
+
 /// Returns the screen of the contradictions in a file.
-pub fn findings(name: &str, findings: &[Contradiction]) -> Document {
+pub fn findings(name: &str, findings: &[String]) -> Document {
     let mut document = Document::new();
     match findings {
         [] => document.paragraph(format!("{name}: no contradiction found.")),
         found => {
             document.paragraph(format!("{name} is refused:"));
-            document.list(found.iter().map(|finding| format!("{}: {}", finding.kind, finding.text)))
+            document.list(found.iter().cloned())
         }
     };
     document

@@ -84,11 +84,14 @@ pub fn event_log(mut entries: Vec<Entry>, zone: &TimeZone) -> Document {
     let shown = &entries[..entries.len().min(MAX_SHOWN)];
     let mut document = Document::new();
     if !entries.is_empty() {
-        document.note(format!(
-            "{} of {}, newest first. A time links to the ratios before and after that day.",
-            shown.len(),
-            entries.len()
-        ));
+        let epochs = entries.iter().filter(|entry| matches!(entry, Entry::Epoch(_))).count();
+        let events = units::count(entries.len() - epochs, "event");
+        let all = format!("{events} and {}", units::count(epochs, "epoch"));
+        let listed = match shown.len() < entries.len() {
+            true => format!("The newest {} of {all}", shown.len()),
+            false => format!("{all}, newest first"),
+        };
+        document.note(format!("{listed}. A time links to the ratios before and after that day."));
     }
     document.append(events(shown, zone));
     document
@@ -197,5 +200,6 @@ mod tests {
         assert_eq!(text.matches("epoch: 2").count(), 1, "{text}");
         assert!(text.contains("path: /a → /b, epoch: 2"), "{text}");
         assert!(text.contains("protocol: not known, epoch: 1"), "{text}");
+        assert!(text.contains("1 event and 1 epoch, newest first."), "{text}");
     }
 }

@@ -24,7 +24,7 @@ pub fn window(sampled: &WindowSummary, step: Resolution) -> Document {
     document.section("latency", "Latency").note(EXPLANATION);
     match sampled.rows.as_slice() {
         [] => document.paragraph(
-            Text::from("No responses in this time. ")
+            Text::from("No responses in this period. ")
                 .code("longhaul status")
                 .plain(" shows the state of the probe."),
         ),
@@ -62,7 +62,7 @@ fn machine_text(machine: &MachineStep) -> String {
 pub fn series(steps: &[(Timestamp, Vec<LatencyRow>)], zone: &TimeZone) -> Document {
     let mut document = Document::new();
     if steps.is_empty() {
-        document.paragraph("No responses in this time.");
+        document.paragraph("No responses in this period.");
     }
     let mut table = with_latency_columns(Table::new("Latency by step").words(["start"]));
     for (at, rows) in steps {

@@ -95,7 +95,7 @@ pub fn latency_page(samples: &LatencySamples, window: &LatencyWindow, charts: &L
     let mut document = Document::new();
     document.section("over-time", "Over time");
     if charts.bands.is_empty() {
-        let text = "No responses in this time. As a rule, the probe sends requests only while a user or a round uses a share; ";
+        let text = "No responses in this period. By default, the probe sends requests only while a user or a round uses a share; ";
         document.paragraph(Text::from(text).link("Targets", "/targets").plain(" shows whether it does now."));
     }
     document.charts(charts.bands.iter().cloned());

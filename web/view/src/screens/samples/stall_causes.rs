@@ -68,7 +68,7 @@ fn evidence(cause: StallCause, evidence: &StallEvidence) -> String {
         StallCause::RetransmissionTimeout => {
             let counted = evidence
                 .retransmits
-                .map_or(String::new(), |count| format!("; {count} retransmissions were counted"));
+                .map_or(String::new(), |count| format!("; {count} retransmits were counted"));
             format!("{matching} of {examined} waits of similar length last about {typical}{counted}.")
         }
         StallCause::DelayedAck => {
@@ -105,7 +105,7 @@ fn words(cause: StallCause) -> Words {
         },
         StallCause::RetransmissionTimeout => Words {
             name: "lost packets",
-            meaning: " TCP waits 200 ms before it sends a lost packet again.",
+            meaning: " TCP waits 200 ms before it retransmits a lost packet.",
             advice: "another cable or port, then the Wi-Fi signal.",
             section: "lost-packets",
         },
@@ -116,7 +116,7 @@ fn words(cause: StallCause) -> Words {
             section: "delayed-acknowledgements",
         },
         StallCause::Commit => Words {
-            name: "the NAS writes what it collected",
+            name: "the NAS flushes buffered writes",
             meaning: " File systems commit their journal or transaction at this interval.",
             advice: "writing less at once, or an SSD for the journal or log.",
             section: "commits",
@@ -135,14 +135,14 @@ fn words(cause: StallCause) -> Words {
         },
         StallCause::Reconnect => Words {
             name: "connection lost",
-            meaning: " The connection to the server was made again at that time.",
-            advice: "the log of the server and the cable at that time.",
+            meaning: " The connection to the server was re-established at that time.",
+            advice: "the server's log for that time, then the cable.",
             section: "connection-lost",
         },
         StallCause::Wake => Words {
             name: "this machine woke up",
             meaning: " This machine had just woken up.",
-            advice: "nothing, if it is short: connections are made again after sleep.",
+            advice: "nothing, if it is short: connections are re-established after sleep.",
             section: "this-machine-woke-up",
         },
         StallCause::LinkChange => Words {

@@ -14,7 +14,7 @@ use crate::{time, units};
 /// Maximum number of stalls of [`StallList::Newest`].
 const MAX_NEWEST: usize = 100;
 
-/// Which stalls of a window are listed, and in which order.
+/// Selection and order of the listed stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StallList {
     /// All stalls, oldest first.
@@ -37,7 +37,7 @@ pub fn stalls(
         let period = match list {
             StallList::All => last(span),
             // The window of the page may lie in the past.
-            StallList::Newest => "in this time".to_owned(),
+            StallList::Newest => "in this period".to_owned(),
         };
         document.paragraph(if causes.was_watched { none(&period) } else { nothing_measured(&period) });
         document.append(stall_causes::causes(&causes.named));
@@ -66,12 +66,12 @@ pub fn last(span: (Timestamp, Timestamp)) -> String {
     format!("in the last {}", units::window(span.1.seconds_since(span.0)))
 }
 
-/// Says that nothing was measured in a period, such as "in this time".
+/// Says that nothing was measured in a period, such as "in this period".
 pub fn nothing_measured(period: &str) -> String {
     format!("Nothing was measured {period}, so there is nothing to say about stalls.")
 }
 
-/// Says that no stall was seen in a period in which something was measured, such as "in this time".
+/// Says that no stall was seen in a period in which something was measured, such as "in this period".
 pub fn none(period: &str) -> String {
     format!("No stalls longer than 1 s {period}.")
 }

@@ -37,20 +37,42 @@ pub fn mounts(mounts: &[MountInfo<'_>]) -> Document {
         ]);
     }
     let mut document = Document::new();
-    document
-        .table(table)
-        .note(
-            Text::from("To measure some of them: ")
-                .code("longhaul run --target NAME=FOLDER [--target NAME=FOLDER]...")
-                .plain("."),
-        )
-        .note(
+    document.table(table).note(Text::from("To compare some of them: ").code("longhaul init").plain("."));
+    if mounts.iter().any(|info| info.mount.free_bytes.is_none() || info.mount.total_bytes.is_none()) {
+        document.note(
             "Free space \"unknown\": the system has no cached value, and a request could hang on a server that does not respond.",
         );
+    }
     document
 }
 
 fn options(negotiated: &NegotiatedOptions) -> String {
     let option = |(name, value): (&String, &String)| format!("{name}={value}").replace("=yes", "");
     negotiated.iter().map(option).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::terminal;
+
+    #[test]
+    fn unknown_space_is_explained_only_where_it_is_shown() {
+        let shown = |bytes: Option<u64>| {
+            let mount = Mount {
+                free_bytes: bytes,
+                total_bytes: bytes,
+                ..Mount::new("/m/nas", "nas:/x", Protocol::Nfs(None))
+            };
+            let info = MountInfo {
+                mount: &mount,
+                protocol: Protocol::Nfs(None),
+                negotiated: NegotiatedOptions::new(),
+            };
+            terminal::render(&mounts(&[info]))
+        };
+        assert!(shown(None).contains("Free space \"unknown\""));
+        let known = shown(Some(1 << 40));
+        assert!(!known.contains("unknown") && known.contains("`longhaul init`"), "{known}");
+    }
 }

@@ -155,7 +155,10 @@ fn short_state(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> Text {
 
 /// Describes the runs of a target's last round; `None` if there was no round.
 pub fn last_runs(target: &TargetStatus) -> Option<String> {
-    target.last_runs.map(|(runs, ok)| format!("{ok} of {runs} runs ok"))
+    target.last_runs.map(|(runs, ok)| match runs {
+        0 => "no result".to_owned(),
+        _ => format!("{ok} of {runs} runs ok"),
+    })
 }
 
 /// Describes how much was read and written on a target in 24 hours, and its limit.
@@ -243,7 +246,7 @@ pub fn last_round(last: &LastRound, zone: &TimeZone) -> String {
 pub fn rounds(status: &Status) -> String {
     let rounds = &status.rounds;
     format!(
-        "{} of {} done; {} void, {} cut short, {} skipped; not counted: those that you started",
+        "{} of {} done; {} void, {} cut short, {} skipped; rounds that you started are not counted",
         rounds.ok,
         units::count(rounds.planned(), "scheduled round"),
         rounds.void,
