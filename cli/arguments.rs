@@ -111,7 +111,7 @@ pub enum Command {
     #[command(after_help = "Example: longhaul targets clean smb")]
     Targets(TargetsArgs),
     /// Print the weekly report: the answer first, then each task.
-    #[command(after_help = "Example: longhaul report --format md --anonymous --output week.md")]
+    #[command(after_help = "Example: longhaul report --anonymous --output week.md")]
     Report(ReportArgs),
     /// List runs, or show one run in full.
     #[command(after_help = "Example: longhaul runs 17")]
@@ -134,7 +134,7 @@ pub enum Command {
     /// Show how long it takes until a change made elsewhere is visible through a share.
     #[command(after_help = "Example: longhaul freshness measure")]
     Freshness(FreshnessArgs),
-    /// Show how often a week you do what, as counted on the mounts, or correct it.
+    /// Show how many times a week you do each task, as counted on the mounts, or correct it.
     #[command(after_help = "Example: longhaul usage set folder-openings=200")]
     Usage(UsageArgs),
     /// Check which properties of files the targets keep, change, refuse or lose silently.
@@ -148,7 +148,7 @@ pub enum Command {
     Export(ExportArgs),
     /// Merge the results that many machines shared.
     #[command(
-        after_help = "Examples: longhaul merge results/*.json --format html --output page.html\n          longhaul merge check mine.json"
+        after_help = "Examples: longhaul merge results/*.json --output page.html\n          longhaul merge check mine.json"
     )]
     Merge(MergeArgs),
     /// Install, remove or control the background service.
@@ -359,7 +359,8 @@ pub struct StatusArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Keep the view open until `q` is pressed; with --json, print a line every two seconds, `null` while no service answers.
+    /// Keep the view open until `q` is pressed; with --json, print a line every two seconds, `null` while no service answers. At the
+    /// start, a service has to run.
     #[arg(long)]
     pub watch: bool,
 }

@@ -35,9 +35,9 @@ pub fn main(version: &'static str, run_demo: RunDemo) -> ExitCode {
     match commands::run(arguments, run_demo) {
         Ok(code) => code,
         Err(error) => {
-            crate::output::eprintln!("longhaul: {}", errors::text(&error));
+            output::print_error(format_args!("longhaul: {}", errors::text(&error)));
             if let Some(hint) = errors::hint(&error) {
-                crate::output::eprintln!("{hint}");
+                output::print_error(hint);
             }
             ExitCode::from(errors::exit_code(&error))
         }

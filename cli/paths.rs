@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use longhaul_measure::platform::{SYSTEM, System};
-use longhaul_model::{Mount, ProtocolFamily, Role, Target, TargetName};
+use longhaul_model::{Mount, Outcome, ProtocolFamily, Role, Target, TargetName};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::mounts::is_bare_volume;
 use longhaul_service::paths;
-use longhaul_service::target_path::{SpecialFolders, has_link, without_dots};
+use longhaul_service::target_path::{SpecialFolders, has_link, real_path, without_dots};
 use longhaul_service::worker::Launcher;
-use longhaul_store::{Error, Reader};
+use longhaul_store::{Error, Reader, RunFilter};
 
 use crate::arguments::{GlobalArgs, NamedPath};
 use crate::errors::UsageError;
@@ -54,7 +54,8 @@ pub fn launcher(database: &Path, machine: &str) -> anyhow::Result<Launcher> {
     Ok(Launcher::for_database(program, database, machine))
 }
 
-/// Converts target arguments to targets. A path is made absolute without touching the file system.
+/// Converts target arguments to targets. A path is made absolute without touching the file system. Its role is that of the folder to
+/// which its symbolic links lead; none on a share is looked at.
 pub fn parse_targets(arguments: &[NamedPath], mounts: &[Mount]) -> anyhow::Result<Vec<Target>> {
     let mut targets: Vec<Target> = vec![];
     for argument in arguments {
@@ -63,7 +64,7 @@ pub fn parse_targets(arguments: &[NamedPath], mounts: &[Mount]) -> anyhow::Resul
         }
         let path = std::path::absolute(&argument.path)
             .with_context(|| format!("target {}={}", argument.name, argument.path.display()))?;
-        let role = default_role(&path, mounts);
+        let role = default_role_on(SYSTEM, &real_path(&path, mounts), mounts);
         targets.push(Target { name: argument.name.clone(), path, role });
     }
     Ok(targets)
@@ -156,6 +157,7 @@ fn missing_folders_on(
 ) -> anyhow::Result<Vec<MissingFolder>> {
     let mut missing = vec![];
     let is_local = |path: &Path| default_role_on(system, path, mounts) == Role::Baseline && !has_link(path);
+    check_links(targets, mounts)?;
     for Target { name, path, .. } in targets {
         let path_text = path.display();
         let found = if is_unmounted_volume(system, path, mounts) {
@@ -179,6 +181,35 @@ pub fn check_folders(given: &[Target], mounts: &[Mount]) -> anyhow::Result<()> {
         Some(missing) => Err(UsageError(missing.warning).into()),
         None => Ok(()),
     }
+}
+
+/// Like [`check_folders`], for targets of which some were given by their name: these may be away for a while.
+pub fn check_given_folders(texts: &[String], targets: &[Target], mounts: &[Mount]) -> anyhow::Result<()> {
+    let with_path = texts.iter().zip(targets).filter(|(text, _)| text.contains('='));
+    check_folders(&with_path.map(|(_, target)| target.clone()).collect::<Vec<_>>(), mounts)
+}
+
+/// Refuses targets that are symbolic links themselves, as each run would. None on a share is looked at.
+pub fn check_links(targets: &[Target], mounts: &[Mount]) -> Result<(), UsageError> {
+    for Target { name, path, .. } in targets {
+        if let Some(real) = linked_folder(path, mounts) {
+            return Err(UsageError(format!(
+                "target `{name}`: {} is a symbolic link to {}. Give the path that it leads to: a link could later lead to another \
+                 folder",
+                path.display(),
+                real.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the folder to which a path leads whose last part is a symbolic link on a local disk; `None` for another path.
+fn linked_folder(path: &Path, mounts: &[Mount]) -> Option<PathBuf> {
+    let path = without_dots(path);
+    let entry = real_path(path.parent()?, mounts).join(path.file_name()?);
+    let real = real_path(&entry, mounts);
+    (real != entry).then_some(real)
 }
 
 /// Refuses targets in folders where the results are written, and warns of other unsuitable folders. Only the paths
@@ -209,8 +240,8 @@ pub fn check_managed_targets(given: &[Target], config: &Config) -> anyhow::Resul
     Ok(())
 }
 
-/// Refuses to measure a configured target in another folder, and warns if another one was measured elsewhere before: its results
-/// would begin anew there.
+/// Refuses to measure a configured target in another folder, and warns if another one has results from elsewhere: they would begin
+/// anew there.
 pub fn check_known_paths(targets: &[Target], config: &Config, database: &Path) -> anyhow::Result<()> {
     for target in targets {
         let name = &target.name;
@@ -237,7 +268,7 @@ pub fn check_known_paths(targets: &[Target], config: &Config, database: &Path) -
 pub enum KnownPath {
     /// In the configuration.
     Configured(PathBuf),
-    /// In the database, from its last run.
+    /// In the database, from its newest epoch.
     Stored(PathBuf),
 }
 
@@ -253,12 +284,14 @@ pub fn known_elsewhere(
     }
     // A database that cannot be opened is reported when it is opened for the measurement.
     let Ok(reader) = Reader::open(database) else { return Ok(None) };
-    let stored = reader.targets()?.into_iter().map(|stored| stored.target).find(elsewhere);
-    Ok(stored.map(|known| KnownPath::Stored(known.path)))
-}
-
-fn default_role(path: &Path, mounts: &[Mount]) -> Role {
-    default_role_on(SYSTEM, path, mounts)
+    let name = Some(target.name.clone());
+    let filter = RunFilter { target: name, outcome: Some(Outcome::Ok), ..RunFilter::default() };
+    if reader.run_count(&filter)? == 0 {
+        // A path that was mistyped has no results.
+        return Ok(None);
+    }
+    let newest = reader.epochs()?.into_iter().rfind(|epoch| epoch.target == target.name);
+    Ok(newest.filter(|epoch| epoch.path != target.path).map(|epoch| KnownPath::Stored(epoch.path)))
 }
 
 fn default_role_on(system: System, path: &Path, mounts: &[Mount]) -> Role {
@@ -282,6 +315,22 @@ mod tests {
     use longhaul_model::Protocol;
 
     #[test]
+    fn target_behind_a_link_has_the_role_of_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (link, real) = (root.join("link"), root.join("real"));
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let argument = |path: &Path| format!("n={}", path.join("x").display()).parse::<NamedPath>().unwrap();
+        let disk = Mount::new("/", "disk", Protocol::Local("ext4".to_owned()));
+        let mounts = [disk, Mount::new(&real, "nas:/x", Protocol::Nfs(None))];
+        for (path, role) in [(&link, Role::Share), (&real, Role::Share), (&root, Role::Baseline)] {
+            let targets = parse_targets(&[argument(path)], &mounts).unwrap();
+            let found = &targets[0];
+            assert_eq!((&found.path, found.role), (&path.join("x"), role));
+        }
+    }
+
+    #[test]
     fn target_in_a_missing_folder_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         // Behind a symbolic link, as /tmp is on a Mac, no folder is looked at.
@@ -291,6 +340,11 @@ mod tests {
             check_folders(&[target], &[Mount::new("/", "disk", protocol)]).map_err(|error| error.to_string())
         };
         let local = || Protocol::Local("apfs".to_owned());
+        let link = folder.join("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert!(check(local(), link.clone()).unwrap_err().contains("link is a symbolic link to "));
+        assert_eq!(check(Protocol::Smb(None), link.clone()), Ok(()), "a share is not looked at");
+        assert_eq!(check(local(), link.join("x")), Ok(()), "a link above the folder is followed");
         let refused = check(local(), folder.join("nope")).unwrap_err();
         assert!(refused.starts_with("target `a`: there is no "), "{refused}");
         assert!(refused.contains("mount the share"), "{refused}");

@@ -66,7 +66,7 @@ impl<'a> ProgressUi<'a> {
     fn show_failure(&self, stored: &StoredRun) {
         if let Some(failure) = &stored.run.failure {
             let text = format!("longhaul: {}: {}", stored.run.target, failure.message);
-            self.bar.suspend(|| crate::output::eprintln!("{text}"));
+            self.bar.suspend(|| crate::output::print_error(text));
         }
     }
 

@@ -11,9 +11,14 @@ use crate::errors::UsageError;
 /// Writes a result to a file, and says so. An existing file is replaced, unless it is a database.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     refuse_database(path)?;
-    fs::write(path, content).with_context(|| format!("write {}", path.display()))?;
+    fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))?;
     crate::output::eprintln!("Written: {}", path.display());
     Ok(())
+}
+
+/// Writes a text to a file like [`write`], without the colours that a terminal would show.
+pub fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
+    write(path, anstream::adapter::strip_str(text).to_string())
 }
 
 /// Refuses to overwrite an SQLite database: the most costly typing mistake would be to name the database as
@@ -32,4 +37,17 @@ pub fn refuse_database(path: &Path) -> anyhow::Result<()> {
         UsageError(format!("{} is a database: give another `--output FILE`", path.display()))
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_in_a_file_has_no_colours() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.txt");
+        write_text(&path, "\u{1b}[1mÜber\u{1b}[0m alles\n").unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), "Über alles\n");
+    }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_commons::NasFamily;
 
+use super::values::format_of_file;
+
 /// Arguments of `merge`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -15,12 +17,20 @@ pub struct MergeArgs {
     /// Files that `longhaul export share` wrote, one for each machine.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Format of the result.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: MergeFormat,
+    /// Format of the result [default: that of --output by its name, else text].
+    #[arg(long, value_enum)]
+    pub format: Option<MergeFormat>,
     /// File to write; an existing one is replaced [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+impl MergeArgs {
+    /// Returns the requested format: that of `--format`, or that of the file by its name.
+    pub fn chosen_format(&self) -> MergeFormat {
+        let given = self.format.or_else(|| format_of_file(self.output.as_deref()));
+        given.unwrap_or(MergeFormat::Text)
+    }
 }
 
 /// The subcommands of `merge`.

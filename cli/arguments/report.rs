@@ -11,6 +11,7 @@ use longhaul_model::TargetName;
 use super::day;
 use super::fleet::FleetArgs;
 use super::merge::ShareArgs;
+use super::values::format_of_file;
 
 /// Arguments of `report`.
 #[derive(Args)]
@@ -30,9 +31,9 @@ pub struct ReportArgs {
     /// the kinds).
     #[arg(long, value_name = "DATE|EVENT", requires = "pair")]
     pub at: Option<String>,
-    /// Format of the report.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ReportFormat,
+    /// Format of the report [default: that of --output by its name, else text].
+    #[arg(long, value_enum)]
+    pub format: Option<ReportFormat>,
     /// Short for `--format json`.
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
@@ -54,14 +55,15 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Returns the requested format: JSON for `--json`, otherwise that of `--format`.
-    pub const fn chosen_format(&self) -> ReportFormat {
-        if self.json { ReportFormat::Json } else { self.format }
+    /// Returns the requested format: JSON for `--json`, that of `--format`, or that of the file by its name.
+    pub fn chosen_format(&self) -> ReportFormat {
+        let given = self.json.then_some(ReportFormat::Json).or(self.format);
+        given.or_else(|| format_of_file(self.output.as_deref())).unwrap_or(ReportFormat::Text)
     }
 }
 
 /// A format of reports.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportFormat {
     /// Text for the terminal.
     Text,
@@ -171,6 +173,22 @@ pub struct ExportArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn report_has_the_format_of_its_file() {
+        let of = |name: &str| format_of_file::<ReportFormat>(Some(Path::new(name)));
+        assert_eq!(
+            ["a.html", "a.MD", "a.png", "a.json"].map(of),
+            [
+                Some(ReportFormat::Html),
+                Some(ReportFormat::Md),
+                Some(ReportFormat::Png),
+                Some(ReportFormat::Json)
+            ]
+        );
+        assert_eq!(["a", "a.txt", "html"].map(of), [None; 3]);
+    }
 
     #[test]
     fn pair_needs_two_names() {

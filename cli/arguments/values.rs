@@ -1,7 +1,7 @@
 //! Values and options that several commands share.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
 use clap::{Args, ValueEnum};
@@ -75,6 +75,11 @@ pub fn whole_number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
 /// Parses a day. The error says what to write, unlike that of the library.
 pub fn day(text: &str) -> Result<Date, String> {
     text.parse().map_err(|_| "write it as year, month and day, as in 2026-11-02".to_owned())
+}
+
+/// Returns the format that a file has by the end of its name, if it is one of `F`.
+pub fn format_of_file<F: ValueEnum>(path: Option<&Path>) -> Option<F> {
+    F::from_str(path?.extension()?.to_str()?, true).ok()
 }
 
 /// Arguments of commands that only print.

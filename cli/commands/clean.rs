@@ -117,7 +117,7 @@ fn print_others(worker: &mut Worker, session: &Session) -> anyhow::Result<()> {
             None => "of another computer, or of an earlier database of this one; if nothing uses it any more, delete it by hand"
                 .to_owned(),
         };
-        crate::output::println!("stays: {} ({owner})", path.display());
+        crate::output::print_line(format_args!("stays: {} ({owner})", path.display()));
     }
     Ok(())
 }
@@ -125,10 +125,11 @@ fn print_others(worker: &mut Worker, session: &Session) -> anyhow::Result<()> {
 /// Prints what was or would be removed, and what stays.
 pub fn print_report(report: &CleanReport, target: &Target, verb: &str) {
     for (name, files, bytes) in &report.folders {
-        crate::output::println!("{verb} {name}: {}, {}", count(*files, "file"), units::bytes(*bytes as f64));
+        let (files, bytes) = (count(*files, "file"), units::bytes(*bytes as f64));
+        crate::output::print_line(format_args!("{verb} {name}: {files}, {bytes}"));
     }
     for path in &report.foreign {
-        crate::output::println!("stays: {} (not created by longhaul)", path.display());
+        crate::output::print_line(format_args!("stays: {} (not created by longhaul)", path.display()));
     }
     let unlisted = report.foreign_count.saturating_sub(MAX_FOREIGN_LISTED as u64);
     if unlisted > 0 {

@@ -27,6 +27,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
     let config = paths::load_config(shared)?;
     let database = paths::database(shared, &config)?;
     let mark = |key: &str| if config.managed.covering(key).is_some() { MARK } else { "" };
+    print_file(shared, &config);
     crate::output::println!("database  {}{}", database.display(), mark("database"));
     crate::output::println!("scale     {}{}", config.scale.name(), mark("scale"));
     crate::output::println!("tasks     {}{}", config.workloads.join(", "), mark("workloads"));
@@ -39,7 +40,9 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
         crate::output::println!("target    {} = {}{mark}{role}", target.name, target.path.display());
     }
     if config.targets.is_empty() {
-        crate::output::println!("target    none; `longhaul config --print` shows how to add some");
+        crate::output::println!(
+            "target    none; `longhaul init` chooses what to compare, `longhaul config --print` shows all settings"
+        );
     }
     print_fixed(&config);
     print_ignored(&config);
@@ -54,6 +57,17 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
     render::print(&screens::doctor::checks(&checks));
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     Ok(if failed { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
+}
+
+/// Prints the path of the user's file, if it can be known.
+fn print_file(shared: &GlobalArgs, config: &Config) {
+    let Ok(path) = paths::config_file(shared) else { return };
+    let note = match (path.exists(), config.managed.fixed.is_empty()) {
+        (true, _) => "",
+        (false, true) => "  (none yet; these are the defaults)",
+        (false, false) => "  (none yet)",
+    };
+    crate::output::println!("file      {}{note}", path.display());
 }
 
 /// Returns the checks of what a configuration refers to: notification channels, the NAS and the recording.

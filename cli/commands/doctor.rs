@@ -26,7 +26,7 @@ pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode
     checks.extend(check_managed_settings(shared));
     match connect(shared).and_then(|client| Ok(client.doctor()?)) {
         Ok(service_checks) => {
-            checks.push(Check::ok("service", "it is running; it made the checks below"));
+            checks.push(Check::ok("service", "running; it ran the checks below"));
             checks.extend(service_checks);
         }
         Err(error) => checks.extend(local_checks(shared, &error)),
@@ -102,7 +102,9 @@ fn check_database(shared: &GlobalArgs, config: &Config) -> Check {
         let fix = "this is normal if nothing has been measured yet";
         return Check::problem("database", CheckStatus::Unknown, one_line(&error), fix);
     }
-    let fix = || "try again; if it stays so, move the file aside, and longhaul creates a new one".to_owned();
+    let fix = || {
+        "try again; if the error persists, move the file aside: longhaul then creates a new one".to_owned()
+    };
     let fix = known.and_then(Hint::hint).unwrap_or_else(fix);
     Check::problem("database", CheckStatus::Failed, text(&error), &fix)
 }

@@ -33,6 +33,7 @@ pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<Exit
     let sources = TargetSources { config: &config, database: &database, mounts: &mounts };
     let targets = choose_targets(arguments, sources)?;
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_given_folders(&arguments.targets, &targets, &mounts)?;
     let session = match Session::open(database.clone(), &mounts) {
         Ok(session) => session,
         Err(error) => {

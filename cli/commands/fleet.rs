@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use longhaul_fleet::{
-    CheckReport, Collection, ExportReport, ExportSettings, MissingCollection, RefusedFiles, WeeksToWrite,
+    BucketEnvironment, CheckReport, Collection, ExportReport, ExportSettings, MissingCollection,
+    RefusedFiles, WeeksToWrite,
 };
 use longhaul_measure::platform;
-use longhaul_service::config::FleetConfig;
+use longhaul_service::config::{Argument, Config, FleetConfig};
 use longhaul_view::units::count;
 
 use crate::arguments::{ExportArgs, FleetArgs, GlobalArgs};
@@ -15,14 +16,15 @@ use crate::{exit, paths};
 
 /// Exports what is not in the collection yet, or checks the collection.
 pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
-    let config = paths::load_config(shared)?.fleet;
+    let config = paths::load_config(shared)?;
     refuse_other_options(arguments)?;
+    check_managed(arguments, &config)?;
     let collection = open(&config, arguments)?;
     if arguments.fleet.check {
         return check(&collection, &arguments.fleet);
     }
     let reader = paths::open_reader(shared)?;
-    let settings = settings(config, &arguments.fleet);
+    let settings = settings(config.fleet, &arguments.fleet);
     let report = longhaul_fleet::export(&reader, &collection, &settings)?;
     print_report(&report);
     Ok(exit::OK)
@@ -46,15 +48,31 @@ fn refuse_other_options(arguments: &ExportArgs) -> Result<(), UsageError> {
     }
 }
 
-fn open(config: &FleetConfig, arguments: &ExportArgs) -> anyhow::Result<Collection> {
+/// Refuses arguments that differ from what the administrator has set.
+fn check_managed(arguments: &ExportArgs, config: &Config) -> Result<(), UsageError> {
+    let (managed, fleet) = (&config.managed, &config.fleet);
+    let to = fleet.to.clone().unwrap_or_default();
+    managed
+        .check_argument(Argument { option: "--to", key: "fleet.to" }, arguments.to.as_ref(), &to)
+        .and_then(|()| {
+            let argument = Argument { option: "--site", key: "fleet.site" };
+            managed.check_argument(argument, arguments.fleet.site.as_ref(), &fleet.site)
+        })
+        .map_err(|error| UsageError(error.to_string()))
+}
+
+fn open(config: &Config, arguments: &ExportArgs) -> anyhow::Result<Collection> {
     let missing = || {
         let text =
             "give the folder or bucket: `--to /Volumes/fleet`, `--to s3://bucket/fleet`, or `to` in [fleet]";
         UsageError(text.to_owned())
     };
-    let address = arguments.to.as_deref().or(config.to.as_deref()).ok_or_else(missing)?;
+    let fleet = &config.fleet;
+    let address = arguments.to.as_deref().or(fleet.to.as_deref()).ok_or_else(missing)?;
     let empty = if arguments.fleet.begin { MissingCollection::Begin } else { MissingCollection::Refuse };
-    Ok(Collection::open(address, config.credentials_file.as_deref(), empty)?)
+    let is_managed = config.managed.touches("fleet");
+    let environment = if is_managed { BucketEnvironment::KeyOnly } else { BucketEnvironment::All };
+    Ok(Collection::open(address, fleet.credentials_file.as_deref(), empty, environment)?)
 }
 
 fn settings(config: FleetConfig, arguments: &FleetArgs) -> ExportSettings {
@@ -88,7 +106,7 @@ fn check(collection: &Collection, arguments: &FleetArgs) -> anyhow::Result<ExitC
 
 fn print_check(report: &CheckReport, treatment: RefusedFiles) {
     for refused in &report.refused {
-        crate::output::println!("refused  {}: {}", refused.path, refused.reason);
+        crate::output::print_line(format_args!("refused  {}: {}", refused.path, refused.reason));
     }
     crate::output::println!(
         "accepted: {} with {}; refused: {}",

@@ -16,7 +16,6 @@ use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{
     EXIT_TIMEOUT, Interruption, RequestOptions, SilentObserver, Worker, end_workers,
 };
-use longhaul_view::json::FreshnessJson;
 use longhaul_view::screens;
 
 use super::run::Session;
@@ -48,14 +47,14 @@ pub fn run(shared: &GlobalArgs, arguments: &FreshnessArgs) -> anyhow::Result<Exi
 
 /// State of a sandbox before a measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SandboxBefore {
+enum SandboxState {
     /// There was none.
     Absent,
     /// There was one, or it is not known.
     Present,
 }
 
-impl SandboxBefore {
+impl SandboxState {
     fn of(worker: &mut Worker) -> Self {
         match clean(worker, CleanMode::List) {
             Ok(None) => Self::Absent,
@@ -87,8 +86,7 @@ fn clean(worker: &mut Worker, mode: CleanMode) -> Result<Option<CleanReport>, Fa
 
 fn print(samples: &[FreshnessSample], as_json: bool) -> anyhow::Result<()> {
     let cells = checks::freshness(samples);
-    let forms: Vec<FreshnessJson> = cells.iter().cloned().map(FreshnessJson::from).collect();
-    OutputFormat::from_json_flag(as_json).print(&forms, || screens::checks::freshness(&cells))
+    OutputFormat::from_json_flag(as_json).print(&cells, || screens::checks::freshness(&cells))
 }
 
 fn measure_now(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<ExitCode> {
@@ -139,6 +137,8 @@ fn measure_on_nas(shared: &GlobalArgs, arguments: &HelperArgs) -> anyhow::Result
     let target = paths::find_target(&arguments.target, sources)?;
     paths::check_managed_targets(std::slice::from_ref(&target), &config)?;
     paths::check_paths(std::slice::from_ref(&target), &SpecialFolders::of(Some(&database), &mounts))?;
+    let given = std::slice::from_ref(&arguments.target);
+    paths::check_given_folders(given, std::slice::from_ref(&target), &mounts)?;
     let session = Session::open(database, &mounts)?;
     let mut worker = Worker::new(target, session.launcher.clone());
     let helper = HelperPlan {
@@ -153,7 +153,7 @@ fn measure_on_nas(shared: &GlobalArgs, arguments: &HelperArgs) -> anyhow::Result
         stop_timeout: STOP_TIMEOUT,
     };
     let mut show_line = |line: &str| show_line(line, arguments);
-    let sandbox = SandboxBefore::of(&mut worker);
+    let sandbox = SandboxState::of(&mut worker);
     let measured = check.run(&mut worker, &mut show_line);
     sandbox.restore(&mut worker);
     end_workers([&mut worker], EXIT_TIMEOUT);
@@ -183,7 +183,7 @@ fn measure_through(
 ) -> anyhow::Result<Vec<FreshnessSample>> {
     let name = workers[writer].target().name.clone();
     crate::output::eprintln!("Changing files through {name}; {} ...", search_time(&check.plan));
-    let sandbox = SandboxBefore::of(workers[writer]);
+    let sandbox = SandboxState::of(workers[writer]);
     let measured = check.run(workers, writer);
     sandbox.restore(workers[writer]);
     measured.map_err(|report| anyhow::anyhow!("{name}: {}", report.failure.message))
@@ -212,6 +212,9 @@ fn targets(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<(Vec<
         return Err(UsageError(message.to_owned()).into());
     }
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    if !arguments.targets.is_empty() {
+        paths::check_folders(&targets, &mounts)?;
+    }
     Ok((targets, database))
 }
 

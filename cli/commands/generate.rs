@@ -14,7 +14,7 @@ pub fn completions(shell: Shell) -> anyhow::Result<ExitCode> {
     match std::io::stdout().write_all(&completion_script(shell)) {
         // The reader of a pipe has closed it: this is not an error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::OK),
-        written => written.map(|()| exit::OK).context("write the completions"),
+        written => written.map(|()| exit::OK).context("cannot write the completions"),
     }
 }
 
@@ -26,9 +26,9 @@ fn completion_script(shell: Shell) -> Vec<u8> {
 
 /// Writes `longhaul.1` and a page for each command into a folder.
 pub fn manual(folder: &Path) -> anyhow::Result<ExitCode> {
-    std::fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     clap_mangen::generate_to(arguments::command(), folder)
-        .with_context(|| format!("write the manual pages into {}", folder.display()))?;
+        .with_context(|| format!("cannot write the manual pages into {}", folder.display()))?;
     Ok(exit::OK)
 }
 

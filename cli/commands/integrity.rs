@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::tz::TimeZone;
-use longhaul_analysis::checks::integrity_ledger;
+use longhaul_analysis::checks::integrity_lines;
 use longhaul_measure::platform;
 use longhaul_measure::workloads::{READ_BACK, Workload as _};
-use longhaul_model::Mount;
 use longhaul_model::time::HOUR;
+use longhaul_model::{Mount, Timestamp, VerifiedData};
 use longhaul_service::config::Config;
 use longhaul_service::foreground::ForegroundPlan;
 use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
+use longhaul_store::{Reader, RunFilter};
 use longhaul_view::screens::checks;
 
 use super::run::{Session, budget_check};
@@ -26,9 +27,13 @@ const MIN_CAP: Duration = HOUR.saturating_mul(6);
 
 /// Shows what was verified.
 pub fn run(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitCode> {
+    let began = platform::wall_clock();
     let code = if arguments.check { check(shared, arguments)? } else { exit::OK };
     let reader = paths::open_reader(shared)?;
-    let lines = integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?);
+    if arguments.check && !arguments.json {
+        print_read_back(&reader, began)?;
+    }
+    let lines = integrity_lines(&reader.verified_totals()?, &reader.mismatches(None)?);
     if arguments.json {
         crate::output::println!("{}", serde_json::to_string_pretty(&lines)?);
     } else if !arguments.check || !lines.is_empty() {
@@ -38,6 +43,17 @@ pub fn run(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<Exi
     Ok(code)
 }
 
+/// Prints what the check that began at a time has read back.
+fn print_read_back(reader: &Reader, began: Timestamp) -> anyhow::Result<()> {
+    let workload = Some(READ_BACK.name().to_owned());
+    let runs = reader.runs(&RunFilter { workload, since: Some(began), ..RunFilter::default() })?;
+    let phases = runs.into_iter().flat_map(|stored| stored.run.phases);
+    let verified: Vec<VerifiedData> = phases.flat_map(|phase| phase.verified).collect();
+    let found = checks::read_back_now(&verified, reader.mismatches(Some(began))?.len());
+    found.into_iter().for_each(|text| crate::output::println!("{text}\n"));
+    Ok(())
+}
+
 /// Reads everything back that longhaul keeps on the targets.
 fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?;
@@ -45,6 +61,9 @@ fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitC
     let plan = plan(arguments, &config, &mounts)?;
     let database = paths::database(shared, &config)?;
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    if !arguments.targets.is_empty() {
+        paths::check_folders(&plan.targets, &mounts)?;
+    }
     paths::check_known_paths(&plan.targets, &config, &database)?;
     let session = Session::open(database, &mounts)?;
     let budget = budget_check(&session.database, &plan.targets, config.limits);

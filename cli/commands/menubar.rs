@@ -61,7 +61,7 @@ fn install(shared: &GlobalArgs, folder: Option<&Path>) -> anyhow::Result<ExitCod
     })?;
     let path = folder.join(PLUGIN_NAME);
     reject_foreign_file(&path)?;
-    write_program(&path, &plugin(shared)?).with_context(|| format!("write {}", path.display()))?;
+    write_program(&path, &plugin(shared)?).with_context(|| format!("cannot write {}", path.display()))?;
     crate::output::println!(
         "Written: {}. Delete this file to remove longhaul from the menu bar.",
         path.display()

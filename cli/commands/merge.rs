@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use longhaul_analysis::summary::Week;
-use longhaul_commons::{MAX_FILE_BYTES, Merged, Share, SharedFile, check, merge, read};
+use longhaul_commons::{MAX_FILE_BYTES, Merged, SharedFile, SharedResults, check, merge, read};
 use longhaul_measure::platform;
 use longhaul_view::{document_page, render, screens};
 
@@ -25,10 +25,10 @@ pub fn run(arguments: &MergeArgs) -> anyhow::Result<ExitCode> {
     if merged.machines == 0 {
         return Ok(ExitCode::from(exit::NO_DATA));
     }
-    let text = rendered(&merged, arguments.format)?;
+    let text = rendered(&merged, arguments.chosen_format())?;
     match &arguments.output {
         None => crate::output::print!("{text}"),
-        Some(path) => result_file::write(path, text)?,
+        Some(path) => result_file::write_text(path, &text)?,
     }
     Ok(exit::OK)
 }
@@ -76,9 +76,7 @@ fn check_files(arguments: &MergeCheckArgs) -> ExitCode {
 fn checked(path: &Path) -> SharedFile {
     let content = load(path).and_then(|share| match check(&share).first() {
         None => Ok(share),
-        Some(finding) => {
-            Err(format!("it contradicts itself: {} (`longhaul merge check` lists all)", finding.text))
-        }
+        Some(finding) => Err(format!("it contradicts itself ({finding}); `longhaul merge check` lists all")),
     });
     SharedFile { name: file_name(path), content }
 }
@@ -89,7 +87,7 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Reads a file, up to the largest size of such a file. The error continues a sentence that names the file.
-fn load(path: &Path) -> Result<Share, String> {
+fn load(path: &Path) -> Result<SharedResults, String> {
     let mut bytes = Vec::new();
     // Opening a pipe would wait for a writer.
     if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {

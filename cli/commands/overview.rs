@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
-use longhaul_analysis::checks::integrity_ledger;
+use longhaul_analysis::checks::integrity_lines;
 use longhaul_analysis::summary::{PairSummary, WeeklySummary, date_of_day};
 use longhaul_measure::platform;
 use longhaul_model::time::DAY;
 use longhaul_model::{History, Role, RoundRecord, RoundStatus, RunRecord, TargetName};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths::{read_attributions, read_history};
+use longhaul_service::status::Status;
 use longhaul_store::{Error, Reader};
 use longhaul_view::document::Fact;
 use longhaul_view::screens::checks::{CheckResults, in_brief};
-use longhaul_view::screens::{brief, recommendation, status, why};
+use longhaul_view::screens::{recommendation, sentences, status, why};
 use longhaul_view::units;
 
 use super::report::{WeeklyInput, former_shares};
@@ -45,12 +46,15 @@ pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let is_broken = broken.is_some();
     let answers = answers(shared, &config)?;
     let is_new = config.targets.is_empty() && answers.is_empty() && !is_broken;
-    let mut lines = match service(shared) {
-        Some(lines) => lines,
+    let status = connect(shared).and_then(|client| Ok(client.status()?)).ok();
+    let is_told = status.iter().flat_map(|status| &status.problems).any(|problem| problem.code == "config");
+    let mut lines = match &status {
+        Some(status) => service(status),
         None if is_new => INTRODUCTION.map(str::to_owned).to_vec(),
         None => vec![without_service(&config)],
     };
-    lines.extend(broken.map(|error| format!("Problem:  {error}. `longhaul config` checks it")));
+    let broken = broken.filter(|_| !is_told);
+    lines.extend(broken.map(|error| format!("Problem:  {error} (`longhaul config` checks it)")));
     lines.extend(answers);
     lines.push("Commands: `longhaul --help`".to_owned());
     lines.iter().for_each(|line| crate::output::println!("{line}"));
@@ -66,17 +70,16 @@ fn without_service(config: &Config) -> String {
     format!("Service:  not running; {next}")
 }
 
-/// Returns the state of the service and its problems; `None` if none runs.
-fn service(shared: &GlobalArgs) -> Option<Vec<String>> {
-    let status = connect(shared).and_then(|client| Ok(client.status()?)).ok()?;
+/// Returns the state of the service and its problems.
+fn service(status: &Status) -> Vec<String> {
     let zone = TimeZone::system();
     let fact = |fact: &Fact| format!("{:<9} {}", format!("{}:", fact.name), fact.value.content());
-    let mut lines: Vec<String> = status::in_short(&status, &zone).iter().map(fact).collect();
+    let mut lines: Vec<String> = status::in_short(status, &zone).iter().map(fact).collect();
     let problems = status.problems.iter().map(|problem| problem.text.clone());
-    let of_targets = status::target_problems(&status, &zone);
+    let of_targets = status::target_problems(status, &zone);
     let problems = problems.chain(of_targets.iter().map(|text| text.content()));
     lines.extend(problems.take(MAX_PROBLEMS).map(|problem| format!("Problem:  {problem}")));
-    Some(lines)
+    lines
 }
 
 /// Returns the latest answer, what it rests on, what each share waits for, and the results of the checks; empty if there is no
@@ -90,13 +93,16 @@ fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> 
     let weekly = input.weekly();
     let checks = in_brief(&CheckResults {
         freshness: &weekly.freshness,
-        integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
+        integrity: &integrity_lines(&reader.verified_totals()?, &reader.mismatches(None)?),
         fidelity: &reader.fidelity()?,
     });
-    let bottlenecks = why::bottlenecks(&weekly, &read_attributions(&reader, ATTRIBUTED_ROUNDS)?);
+    let attributions = read_attributions(&reader, ATTRIBUTED_ROUNDS, weekly.scale)?;
+    let counted = why::counted_round_trips(&weekly, &attributions).map(|text| format!("Counted:  {text}"));
+    let bottlenecks = why::bottlenecks(&weekly, &attributions);
     let bottlenecks = bottlenecks.iter().map(|text| format!("Why:      {}", text.content()));
     let former = former_shares(&weekly, config).into_iter().map(|text| format!("Note:     {text}"));
-    let rest = former.chain(bottlenecks).chain(checks.iter().map(|check| format!("Check:    {check}")));
+    let rest = former.chain(counted).chain(bottlenecks);
+    let rest = rest.chain(checks.iter().map(|check| format!("Check:    {check}")));
     let shares = config.targets.iter().filter(|target| target.role == Role::Share).count();
     if weekly.pairs.is_empty() && shares < 2 {
         let none = "Answer:   none yet; a comparison needs two shares".to_owned();
@@ -105,13 +111,14 @@ fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> 
     let answer = format!("Answer:   {}", recommendation::heading(&weekly));
     let data = data_line(&weekly, &input.history);
     let report = data.as_ref().map(|_| report_line(&weekly));
-    let pair = brief::main_answer(&weekly).map(|pair| format!("Speed:    {pair}"));
+    let pair =
+        recommendation::main_pair(&weekly).map(|pair| format!("Speed:    {}", sentences::headline(pair)));
     Ok(once(answer).chain(data).chain(pair).chain(report).chain(rest).collect())
 }
 
 /// Returns the data that the answer rests on, and how old it is; `None` before the first complete round of both shares.
 fn data_line(weekly: &WeeklySummary, history: &History) -> Option<String> {
-    let pair = brief::main_pair(weekly)?;
+    let pair = recommendation::main_pair(weekly)?;
     let rounds = rounds_of(pair, history);
     let is_counted = |round: &&RoundRecord| {
         round.status == Some(RoundStatus::Ok)

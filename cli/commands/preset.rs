@@ -57,6 +57,7 @@ pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCo
         TargetSources { config: &config, database: &database, mounts: &mounts },
     )?;
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_given_folders(&arguments.targets, &plan.targets, &mounts)?;
     paths::check_known_paths(&plan.targets, &config, &database)?;
     if !arguments.json {
         render::print(&render::preset::plan(&plan, &preset_run.profile, preset_run.content));
@@ -194,9 +195,12 @@ fn print_results(
         profile_name: &preset_run.published_name,
         profile: &preset_run.profile,
     };
-    for target in targets {
+    for (index, target) in targets.iter().enumerate() {
         let runs = by_target.get(&target.name).map_or(&[][..], |runs| runs);
         let summary = preset_summary(summarized, runs, published_mode);
+        if index > 0 && !arguments.json {
+            crate::output::println!();
+        }
         print(target, runs, &summary, arguments)?;
     }
     Ok(())
@@ -230,7 +234,7 @@ fn check(file: &Path) -> anyhow::Result<ExitCode> {
 /// Reads and parses a profile. Errors name the file and line.
 pub fn read(file: &Path) -> anyhow::Result<Profile> {
     let text = private_files::read_text(file)
-        .map_err(|error| UsageError(format!("read {}: {error}", file.display())))?;
+        .map_err(|error| UsageError(format!("cannot read {}: {error}", file.display())))?;
     let wrong = |error: ProfileError| match error.line {
         Some(line) => UsageError(format!("{}:{line}: {}", file.display(), error.message)),
         None => UsageError(format!("{}: {}", file.display(), error.message)),

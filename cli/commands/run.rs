@@ -39,7 +39,7 @@ pub struct Session {
     /// Path of the database.
     pub database: PathBuf,
     machine_seed: u64,
-    /// Requested by Ctrl-C or SIGTERM.
+    /// Requested by Ctrl-C, SIGTERM or the end of the terminal.
     pub interruption: Interruption,
     _database_lock: DatabaseLock,
 }
@@ -95,10 +95,10 @@ impl Session {
     }
 }
 
-/// Requests an interruption on the first Ctrl-C or SIGTERM; a second one exits at once. Data on disk is consistent
-/// either way.
+/// Requests an interruption on the first Ctrl-C or SIGTERM; a second one exits at once. The end of the terminal requests one too. Data
+/// on disk is consistent either way.
 pub fn listen_for_interrupt() -> anyhow::Result<Interruption> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let was_interrupted = Arc::new(AtomicBool::new(false));
     let (mut signals, sender) = UnixStream::pair().context("create a channel for signals")?;
     for signal in [SIGINT, SIGTERM] {
@@ -107,6 +107,14 @@ pub fn listen_for_interrupt() -> anyhow::Result<Interruption> {
             .and_then(|_| signal_hook::flag::register(signal, flag()))
             .and_then(|_| signal_hook::low_level::pipe::register(signal, sender.try_clone()?))
             .context("listen for Ctrl-C")?;
+    }
+    // The shell and the kernel may each send one when a terminal is closed, so a second one does not exit at once. What `nohup` started
+    // ignores it.
+    if !platform::ignores_signal(SIGHUP) {
+        sender
+            .try_clone()
+            .and_then(|sender| signal_hook::low_level::pipe::register(SIGHUP, sender))
+            .context("listen for the end of the terminal")?;
     }
     let interruption = Interruption::default();
     let requester = interruption.clone();

@@ -8,7 +8,7 @@ use longhaul_analysis::summary::{EpochRun, KnownWorkload, summarize};
 use longhaul_model::{Scale, TASKS};
 use longhaul_presets::catalog;
 use longhaul_store::{Reader, RoundStatus, RunFilter, StoredRound};
-use longhaul_view::json::{self, SummaryJson};
+use longhaul_view::json;
 use longhaul_view::screens;
 
 use crate::arguments::{GlobalArgs, RunsArgs};
@@ -56,7 +56,7 @@ pub fn print_summary(
             scale.name()
         );
     }
-    form.print(&SummaryJson(&summary), || screens::summary::summary(&summary))?;
+    form.print(&json::summary(&summary), || screens::summary::summary(&summary))?;
     Ok(if summary.workloads.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
 }
 

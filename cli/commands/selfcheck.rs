@@ -53,7 +53,7 @@ pub fn run(shared: &GlobalArgs, arguments: &SelfCheckArgs) -> anyhow::Result<Exi
 /// Returns the machine id for the sandbox name. If there is a database, its id is used, so that `longhaul targets
 /// clean` finds the sandbox. No database is created for a self-check.
 fn machine_id(database: &Path) -> String {
-    let known = Reader::open(database).and_then(|reader| reader.machine_id());
+    let known = Reader::open(database).and_then(|reader| reader.own_machine_id());
     known.ok().flatten().unwrap_or_else(|| SELFCHECK_MACHINE_ID.to_owned())
 }
 
@@ -79,7 +79,7 @@ struct TemporaryFolder(PathBuf);
 impl TemporaryFolder {
     fn new() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("longhaul-selfcheck-{}", std::process::id()));
-        std::fs::create_dir(&path).with_context(|| format!("create {}", path.display()))?;
+        std::fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self(path))
     }
 }

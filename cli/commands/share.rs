@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use longhaul_commons::{MAX_FILE_BYTES, Share, ShareBuilder, ShareFacts, SharedRecords};
+use longhaul_commons::{MAX_FILE_BYTES, ShareBuilder, ShareFacts, SharedRecords, SharedResults, check};
 use longhaul_store::Reader;
 use longhaul_view::screens;
 
@@ -14,12 +14,12 @@ use crate::{exit, paths, render, result_file};
 
 /// Shows what the file shares, asks, and writes it. Without a terminal it asks for `--yes` instead.
 pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
-    let is_limited = arguments.from.is_some() || arguments.to.is_some() || arguments.format.is_some();
-    let path = arguments.file.as_ref().or(arguments.output.as_ref()).filter(|_| !is_limited);
-    let path = path.ok_or_else(|| {
-        let usage = "give the file: `longhaul export share FILE`; --from, --to and --format do not apply";
-        UsageError(usage.to_owned())
-    })?;
+    if arguments.from.is_some() || arguments.to.is_some() || arguments.format.is_some() {
+        let usage = "`export share` has all rounds, in its own format: leave out --from, --to and --format";
+        return Err(UsageError(usage.to_owned()).into());
+    }
+    let path = arguments.file.as_ref().or(arguments.output.as_ref());
+    let path = path.ok_or_else(|| UsageError("give the file: `longhaul export share FILE`".to_owned()))?;
     let Some(share) = read_share(&paths::open_reader(shared)?, arguments)? else {
         crate::output::eprintln!("longhaul: no round has ended yet: `longhaul run` makes one");
         return Ok(ExitCode::from(exit::NO_DATA));
@@ -31,6 +31,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         text.len()
     );
     render::print(&screens::commons::share(&share, text.len()));
+    render::print(&screens::commons::contradictions(&check(&share)));
     if !arguments.share.yes && !std::io::stdin().is_terminal() {
         crate::output::eprintln!("longhaul: nothing was written: read what is shared, then give --yes");
         return Ok(ExitCode::from(exit::USAGE));
@@ -44,7 +45,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
 }
 
 /// Makes the file from the database, run by run.
-fn read_share(reader: &Reader, arguments: &ExportArgs) -> anyhow::Result<Option<Share>> {
+fn read_share(reader: &Reader, arguments: &ExportArgs) -> anyhow::Result<Option<SharedResults>> {
     let history = reader.history()?;
     let facts = ShareFacts {
         longhaul: env!("CARGO_PKG_VERSION").to_owned(),

@@ -23,7 +23,7 @@ pub fn run(format: OutputFormat) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the mounts that no later one covers: of two in one place, only the last one can be reached.
-fn visible(mounts: &[Mount]) -> impl Iterator<Item = &Mount> {
+pub fn visible(mounts: &[Mount]) -> impl Iterator<Item = &Mount> {
     let is_covered =
         |index: usize| mounts[index + 1..].iter().any(|later| later.point == mounts[index].point);
     mounts.iter().enumerate().filter(move |(index, _)| !is_covered(*index)).map(|(_, mount)| mount)

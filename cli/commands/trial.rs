@@ -1,5 +1,6 @@
 //! `longhaul try`: two short rounds on the local disk and on each given target.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,7 +9,9 @@ use anyhow::Context as _;
 use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::workloads::Settings;
 use longhaul_measure::{platform, private_files};
-use longhaul_model::{Mount, ProtocolFamily, Role, Run, STANDARD_TASKS, Scale, Target, Timestamp};
+use longhaul_model::{
+    Mount, Outcome, ProtocolFamily, Role, Run, STANDARD_TASKS, Scale, Target, TargetName, Timestamp,
+};
 use longhaul_service::config::Config;
 use longhaul_service::foreground::{ForegroundPlan, RunTotals, STOP_TIMEOUT};
 use longhaul_service::round::RoundTasks;
@@ -17,7 +20,7 @@ use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worke
 use longhaul_store::{Reader, RunFilter};
 use longhaul_view::screens::trial::trial;
 
-use super::run::{Session, run_counts};
+use super::run::{Session, budget_check, run_counts};
 use super::runs::print_summary;
 use crate::arguments::{GlobalArgs, TryArgs};
 use crate::output_format::OutputFormat;
@@ -47,7 +50,8 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     }
     let session = Session::open(database, &mounts)?;
     if targets.iter().any(|target| target.path == folder) {
-        private_files::create_folder(&folder).with_context(|| format!("create {}", folder.display()))?;
+        private_files::create_folder(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
     }
     print_targets(&targets, &mounts);
     let plan = ForegroundPlan {
@@ -56,14 +60,15 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
         tasks: RoundTasks {
             workloads: STANDARD_TASKS.iter().map(|workload| workload.name().to_owned()).collect(),
             scale: Scale::Quick,
-            settings: Settings::default(),
-            cap: RUN_CAP,
+            settings: limited(&config.settings),
+            cap: RUN_CAP.min(config.limits.cap),
         },
         nas: None,
     };
     let started = platform::wall_clock();
     let style = if arguments.verbose { OutputStyle::Lines } else { OutputStyle::ShortLines };
-    let (totals, workers) = session.run_rounds(&plan, style, Box::new(|| Ok(())));
+    let check = budget_check(&session.database, &plan.targets, config.limits);
+    let (totals, workers) = session.run_rounds(&plan, style, check);
     let (kept, trial): (Vec<Worker>, Vec<Worker>) = workers
         .into_iter()
         .partition(|worker| config.targets.iter().any(|target| is_same(target, worker.target())));
@@ -73,10 +78,19 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
             worker.target().name
         );
     }
-    let left = if arguments.keep { vec![] } else { clean_up(&session, trial, &folder) };
+    let left = if arguments.keep { vec![] } else { clean_up(&session, trial, &folder, started) };
     let code = print_result(&session, totals?, started, arguments)?;
-    left.iter().for_each(|what| crate::output::eprintln!("longhaul: left behind: {what}"));
+    left.iter().for_each(|what| crate::output::print_error(format_args!("longhaul: left behind: {what}")));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::RUN_FAILED) })
+}
+
+/// Returns the settings of a trial: the same for all users, within the limits of the configuration.
+fn limited(configured: &Settings) -> Settings {
+    Settings {
+        reserve: configured.reserve,
+        operations_per_second: configured.operations_per_second,
+        ..Settings::default()
+    }
 }
 
 /// Returns whether both are one target: another name has test data of its own in the same folder.
@@ -145,10 +159,24 @@ fn print_result(
     Ok(ExitCode::from(code))
 }
 
+/// Returns the targets that no run of the trial could use.
+fn unused_targets(session: &Session, started: Timestamp) -> anyhow::Result<BTreeSet<TargetName>> {
+    let filter = RunFilter { since: Some(started), ..RunFilter::default() };
+    let runs = Reader::open(&session.database)?.runs(&filter)?;
+    let (unusable, usable): (Vec<Run>, Vec<Run>) =
+        runs.into_iter().map(|stored| stored.run).partition(|run| run.outcome == Outcome::Unavailable);
+    let mut unused: BTreeSet<TargetName> = unusable.into_iter().map(|run| run.target).collect();
+    unused.retain(|name| usable.iter().all(|run| run.target != *name));
+    Ok(unused)
+}
+
 /// Deletes the sandboxes and the local folder, and returns what could not be deleted. It uses the workers of the
 /// rounds, so that no second worker starts next to a hung one.
-fn clean_up(session: &Session, workers: Vec<Worker>, folder: &Path) -> Vec<String> {
-    let mut left: Vec<String> = workers.into_iter().filter_map(clean_target).collect();
+fn clean_up(session: &Session, workers: Vec<Worker>, folder: &Path, started: Timestamp) -> Vec<String> {
+    // If the runs cannot be read, each folder that cannot be opened is named.
+    let unused = unused_targets(session, started).unwrap_or_default();
+    let clean = |worker: Worker| clean_target(worker, &unused);
+    let mut left: Vec<String> = workers.into_iter().filter_map(clean).collect();
     match std::fs::remove_dir(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             left.push(format!("{}: {error}", folder.display()));
@@ -160,7 +188,8 @@ fn clean_up(session: &Session, workers: Vec<Worker>, folder: &Path) -> Vec<Strin
     left
 }
 
-fn clean_target(mut worker: Worker) -> Option<String> {
+/// Returns what is left on a target. Nothing is left on one whose folder could not even be opened.
+fn clean_target(mut worker: Worker, unused: &BTreeSet<TargetName>) -> Option<String> {
     let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
     let mut options = RequestOptions {
         cap: RUN_CAP,
@@ -177,6 +206,10 @@ fn clean_target(mut worker: Worker) -> Option<String> {
             Some(format!("files not created by longhaul: {}", paths.join(", ")))
         }
         Ok(_) => None,
-        Err(ending) => Some(ending.failure.message),
+        Err(ending) => {
+            let Target { name, path, .. } = worker.target();
+            let is_folder = ending.failure.path == Some(path.display().to_string());
+            (!is_folder || !unused.contains(name)).then_some(ending.failure.message)
+        }
     }
 }

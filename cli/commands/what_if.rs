@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use longhaul_analysis::prediction::{AssumedChange, timed_runs, what_if};
+use longhaul_service::paths::read_history;
 use longhaul_view::json::WhatIfJson;
 use longhaul_view::screens;
 
+use super::report::WeeklyInput;
 use crate::arguments::{GlobalArgs, WhatIfArgs};
 use crate::errors::UsageError;
 use crate::output_format::OutputFormat;
@@ -19,7 +21,9 @@ pub fn run(shared: &GlobalArgs, arguments: &WhatIfArgs) -> anyhow::Result<ExitCo
         return Err(UsageError(usage.to_owned()).into());
     }
     let reader = paths::open_reader(shared)?;
-    let phases = reader.phase_times(arguments.rounds)?;
+    let history = read_history(&reader, &paths::load_config(shared)?)?;
+    let scale = WeeklyInput::new(history, None).weekly().scale;
+    let phases = reader.phase_times(arguments.rounds, scale)?;
     let nas = reader.nas_use_of(&phases)?;
     let answers = what_if(&timed_runs(&phases, &nas), change);
     let forms: Vec<WhatIfJson> = answers.iter().map(WhatIfJson::from).collect();

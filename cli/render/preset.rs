@@ -96,10 +96,13 @@ pub fn plan(plan: &ForegroundPlan, profile: &Profile, content_mode: ContentMode)
             "zeros, LIKE THE ORIGINAL: a NAS that compresses data looks faster than it is"
         }
     };
+    let targets = match plan.targets.len() {
+        1 => "1 target".to_owned(),
+        several => format!("each of {several} targets"),
+    };
     let runs = format!(
-        "{} on {}, {} scale, content: {content}.",
+        "{} on {targets}, {} scale, content: {content}.",
         count(plan.rounds, "run"),
-        count(plan.targets.len(), "target"),
         plan.tasks.scale.name(),
     );
     let mut document = Document::new();
@@ -128,7 +131,7 @@ pub fn summary(target: &Target, runs: &[&Run], summary: &PresetSummary) -> Docum
     let mut document = Document::titled(format!(
         "{preset} on {} ({protocol}): {}, {failed} failed",
         target.name,
-        count(*succeeded, "run")
+        count(succeeded + failed, "run")
     ));
     if let Some(original) = &summary.original {
         document.paragraph(format!("Reproduces {original}."));

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use longhaul_service::config::shown_value;
 use toml_edit::{DocumentMut, Item, Key, TableLike};
-
-/// Last parts of keys whose values can contain a secret.
-const SECRET_KEYS: [&str; 2] = ["url", "heartbeat-url"];
 
 /// Returns one line for each setting that differs: added, removed or changed. Comments and layout are not compared.
 ///
@@ -18,10 +16,10 @@ pub fn differences(old: &str, new: &str) -> Result<Vec<String>, toml_edit::TomlE
     let line = |key: &&String| match (old.get(*key), new.get(*key)) {
         (Some(old), Some(new)) if old == new => None,
         (Some(old), Some(new)) => {
-            Some(format!("  changed  {key} = {}  (was {})", shown(key, new), shown(key, old)))
+            Some(format!("  changed  {key} = {}  (was {})", shown_value(key, new), shown_value(key, old)))
         }
-        (Some(old), None) => Some(format!("  removed  {key}  (was {})", shown(key, old))),
-        (None, new) => new.map(|new| format!("  added    {key} = {}", shown(key, new))),
+        (Some(old), None) => Some(format!("  removed  {key}  (was {})", shown_value(key, old))),
+        (None, new) => new.map(|new| format!("  added    {key} = {}", shown_value(key, new))),
     };
     Ok(keys.iter().filter_map(line).collect())
 }
@@ -44,11 +42,6 @@ fn collect(table: &dyn TableLike, prefix: &str, found: &mut BTreeMap<String, Str
             _ => {}
         }
     }
-}
-
-fn shown<'a>(key: &str, value: &'a str) -> &'a str {
-    let is_secret = key.rsplit('.').next().is_some_and(|last| SECRET_KEYS.contains(&last));
-    if is_secret && key.starts_with("notify.") { "(not shown)" } else { value }
 }
 
 #[cfg(test)]

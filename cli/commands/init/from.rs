@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_measure::private_files::{Overwrite, write_atomically};
+use longhaul_measure::private_files::Overwrite;
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::status::CheckStatus;
 use longhaul_service::target_path::SpecialFolders;
@@ -18,6 +18,7 @@ use super::prompt::{DefaultAnswer, Prompter, TerminalPrompter, ask_yes_no};
 use super::source::Source;
 use crate::arguments::{GlobalArgs, InitArgs};
 use crate::commands::config::{checks, print_ignored};
+use crate::config_file::write_text;
 use crate::{exit, paths, render};
 
 /// Reads a configuration, checks it as `longhaul config` does, shows the differences, and writes it.
@@ -51,6 +52,7 @@ fn is_usable(shared: &GlobalArgs, config: &Config) -> anyhow::Result<bool> {
     let database = paths::database(shared, config)?;
     let mounts = platform::mounts().context("read the mount table")?;
     paths::check_paths(&config.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_links(&config.targets, &mounts)?;
     let checks = checks(config, &database);
     if !checks.is_empty() {
         render::print(&screens::doctor::checks(&checks));
@@ -63,7 +65,7 @@ fn read_existing(path: &Path) -> anyhow::Result<Option<String>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("read {}", path.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 
@@ -101,10 +103,7 @@ fn permission(
 }
 
 fn write(path: &Path, text: &str, overwrite: Overwrite) -> anyhow::Result<ExitCode> {
-    // A link to a file kept elsewhere stays a link.
-    let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    write_atomically(&file, text.as_bytes(), overwrite)
-        .with_context(|| format!("write {}", file.display()))?;
+    write_text(path, text, overwrite)?;
     crate::output::println!(
         "Written: {}\nNext: `longhaul doctor` checks the targets; `longhaul service install` measures for weeks.",
         path.display()

@@ -13,18 +13,19 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_measure::private_files::{Overwrite, write_atomically};
+use longhaul_measure::private_files::Overwrite;
 use longhaul_model::{Mount, Role, Run, Scale, Target};
 use longhaul_service::config::{Argument, Config, ConfigLoader};
 use longhaul_service::config_draft::{ConfigDraft, has_key};
 use longhaul_service::cost::{RoundLoad, round_load};
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::same_folder::{SameFolder, same_folder};
-use longhaul_service::target_path::SpecialFolders;
+use longhaul_service::target_path::{SpecialFolders, real_path};
 use longhaul_store::{Reader, RunFilter};
 
 use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes, parse_times};
 use crate::commands::config::print_ignored;
+use crate::config_file::write_text;
 use crate::errors::{self, UsageError};
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths};
@@ -91,7 +92,7 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let text = draft.to_toml().map_err(|error| UsageError(error.to_string()))?;
     let config = ConfigLoader::system().parse(&text, &path);
     print_ignored(&config.context("the generated configuration is invalid; please report this")?);
-    write_atomically(&path, text.as_bytes(), replace).with_context(|| format!("write {}", path.display()))?;
+    write_text(&path, &text, replace)?;
     crate::output::println!(
         "Written: {}\nNext: `longhaul run` runs a first round; `longhaul service install` measures for weeks.",
         path.display()
@@ -140,7 +141,7 @@ fn choose_targets(
     if !arguments.targets.is_empty() {
         return paths::parse_targets(&arguments.targets, table.mounts);
     }
-    let found = selection::comparable_mounts(table.mounts);
+    let found = selection::comparable_mounts(table.mounts, platform::user_id());
     if arguments.yes || found.is_empty() {
         let why = if arguments.yes { "with --yes nothing is asked" } else { "no network drive is mounted" };
         let message = format!(
@@ -277,7 +278,7 @@ fn gigabytes_to_bytes(gigabytes: f64) -> Option<u64> {
 fn is_use_uncounted(targets: &[Target], mounts: &[Mount]) -> bool {
     let mut shares = targets.iter().filter(|target| target.role == Role::Share).peekable();
     let is_counted = |target: &Target| {
-        let mount = Mount::for_path(mounts, &target.path);
+        let mount = Mount::for_path(mounts, &real_path(&target.path, mounts));
         mount.is_some_and(|mount| platform::counts_requests(&mount.protocol))
     };
     shares.peek().is_some() && !shares.any(is_counted)

@@ -1,11 +1,13 @@
 //! Computes and describes the cost of a plan.
 
+use longhaul_analysis::summary::MIN_ROUNDS_PER_DAY;
 use longhaul_model::{Role, Scale, Target};
 use longhaul_service::config::Schedule;
 use longhaul_service::config_draft::has_key;
 use longhaul_service::cost::{
     CostBasis, CostEstimate, CostRequest, LimitingFactor, RoundLoad, estimate_cost,
 };
+use longhaul_service::schedule::baseline_interval;
 
 use longhaul_view::units;
 use longhaul_view::units::count;
@@ -35,10 +37,18 @@ impl Plan {
         self.targets.iter().filter(|target| target.role == Role::Share).count()
     }
 
+    /// Returns the mean number of targets in a round.
+    fn targets_per_round(&self) -> f64 {
+        let shares = self.share_count();
+        let baselines = self.targets.len() - shares;
+        shares as f64 + baselines as f64 / baseline_interval(&self.targets) as f64
+    }
+
     /// Estimates the cost of the plan.
     pub fn cost(&self, load: RoundLoad) -> CostEstimate {
         estimate_cost(&CostRequest {
-            targets: self.targets.len(),
+            shares: self.share_count(),
+            targets_per_round: self.targets_per_round(),
             round_load: load,
             rounds_per_day: rounds_per_day(),
             bytes_per_day: self.bytes_per_day,
@@ -103,6 +113,11 @@ impl Plan {
                 "With fewer than two shares there is nothing to compare; a single share is only monitored over time."
                     .to_owned()
             }
+            _ if cost.rounds_per_day < MIN_ROUNDS_PER_DAY as f64 => format!(
+                "With {} a day there is never a verdict: days with fewer than {MIN_ROUNDS_PER_DAY} rounds do not count. Allow more \
+                 rounds, or choose a smaller scale.",
+                count(cost.rounds_per_day, "round")
+            ),
             (_, Some(weeks)) => format!(
                 "A difference of 10 % will be visible after about {} weeks on typical Wi-Fi with {} a day: an \
                  estimate from simulation, where 80 % of such differences were found by then. A wired network takes three to four \
@@ -186,11 +201,26 @@ mod tests {
     fn no_duration_is_promised_without_a_simulation() {
         assert!(assumed_cost(&plan(1)).contains("nothing to compare"));
         assert!(assumed_cost(&plan(4)).contains("not simulated"));
-        let little = Plan { bytes_per_day: Some(1_000_000_000), ..plan(2) };
+        let little = Plan { bytes_per_day: Some(2_400_000_000), ..plan(2) };
         assert!(
-            assumed_cost(&little).contains("With 1 round a day")
+            assumed_cost(&little).contains("With 4 rounds a day")
                 && assumed_cost(&little).contains("not simulated")
         );
+    }
+
+    #[test]
+    fn one_round_a_day_promises_no_verdict() {
+        let text = assumed_cost(&Plan { bytes_per_day: Some(1_000_000_000), ..plan(2) });
+        assert!(text.contains("With 1 round a day there is never a verdict"), "{text}");
+    }
+
+    #[test]
+    fn baseline_costs_a_quarter_of_a_share() {
+        let mut with_baseline = plan(3);
+        with_baseline.targets[2].role = Role::Baseline;
+        let [alone, more] = [plan(2), with_baseline].map(|plan| plan.cost(LOAD));
+        assert!((more.minutes_per_hour / alone.minutes_per_hour - 1.125).abs() < 1e-9);
+        assert_eq!(more.weeks_until_detectable, alone.weeks_until_detectable);
     }
 
     #[test]

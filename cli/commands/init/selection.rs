@@ -9,6 +9,12 @@ use longhaul_service::similar_mounts::{MountPair, MountSimilarity, similar_pairs
 use longhaul_service::target_path::SpecialFolders;
 
 use super::prompt::{ChoiceList, Prompter, ask_until_valid};
+use crate::commands::targets::visible;
+
+/// Kinds of FUSE mounts that belong to the system: of the desktop, of containers, and of packages of programs. That of gvfs has the
+/// shares of the desktop as its folders.
+const SYSTEM_FUSE: [&str; 7] =
+    ["fuse-overlayfs", "gvfsd-fuse", "lxcfs", "portal", "snapfuse", "squashfuse", "squashfuse_ll"];
 
 /// Mounts to choose from, and the folders on them that need care.
 #[derive(Clone, Copy)]
@@ -19,9 +25,23 @@ pub struct MountTable<'a> {
     pub folders: &'a SpecialFolders,
 }
 
-/// Returns the mounts that can be compared, in the order of the mount table: network and FUSE file systems.
-pub fn comparable_mounts(mounts: &[Mount]) -> Vec<Mount> {
-    mounts.iter().filter(|mount| mount.protocol.family().is_remote()).cloned().collect()
+/// Returns the mounts that can be compared, in the order of the mount table: network and FUSE file systems, without those of the system,
+/// those that a later mount covers, and those that a Mac refuses to this user.
+pub fn comparable_mounts(mounts: &[Mount], user: u32) -> Vec<Mount> {
+    let is_drive = |mount: &&Mount| mount.protocol.family().is_remote() && !is_of_system(mount);
+    let is_usable = |mount: &&Mount| !mount.is_refused_to(user);
+    visible(mounts).filter(is_drive).filter(is_usable).cloned().collect()
+}
+
+/// Returns whether a FUSE mount is not a network drive: it belongs to the system, contains a program (AppImage mounts it at `.mount_NAME`),
+/// or is a local disk, such as one with NTFS.
+fn is_of_system(mount: &Mount) -> bool {
+    let Protocol::Fuse(kind) = &mount.protocol else { return false };
+    let is_known = kind.as_deref().is_some_and(|kind| SYSTEM_FUSE.contains(&kind));
+    let name = mount.point.file_name().unwrap_or_default();
+    // Where a file system names no source, libfuse names its device.
+    let is_disk = mount.source.starts_with("/dev/") && mount.source != "/dev/fuse";
+    is_known || is_disk || name.as_encoded_bytes().starts_with(b".mount_")
 }
 
 /// Prints the mounts with their numbers, and which of them look like the same folder or server.
@@ -156,6 +176,7 @@ fn default_name(protocol: &Protocol, targets: &[Target]) -> String {
         Protocol::Webdav => "webdav",
         Protocol::Sftp => "sftp",
         Protocol::Fuse(_) => "fuse",
+        Protocol::Other(name) if protocol.family().is_remote() => name.as_str(),
         Protocol::Local(_) | Protocol::Other(_) => "disk",
     };
     let numbered = (2..).map(|number| format!("{base}-{number}"));
@@ -185,6 +206,9 @@ mod tests {
     use super::super::prompt::tests::Script;
     use super::*;
 
+    /// Id of the user who runs the command.
+    const USER: u32 = 501;
+
     fn mount(point: &str, source: &str, protocol: Protocol) -> Mount {
         Mount::new(point, source, protocol)
     }
@@ -196,6 +220,35 @@ mod tests {
             mount("/mnt/smb2", "//nas/photos", Protocol::Smb(None)),
             mount("/mnt/nfs", "nas:/volume1/media", Protocol::Nfs(None)),
         ]
+    }
+
+    #[test]
+    fn mounts_of_the_system_are_no_network_drives() {
+        let workstation = include_bytes!("../../../daemon/measure/tests/fixtures/mountinfo-workstation.txt");
+        let mut mounts = longhaul_measure::parse::mountinfo(workstation);
+        let fuse = |point: &str, kind: &str| mount(point, "x", Protocol::Fuse(Some(kind.to_owned())));
+        mounts.extend([
+            fuse("/run/user/1000/doc", "portal"),
+            fuse("/tmp/.mount_nvimAb1", "nvim.appimage"),
+            fuse("/mnt/cloud", "rclone"),
+            mount("/mnt/ceph", "10.0.0.1:/", Protocol::Other("ceph".to_owned())),
+            mount("/mnt/smb", "//other/x", Protocol::Smb(None)),
+        ]);
+        let found = comparable_mounts(&mounts, USER);
+        let found: Vec<&str> = found.iter().map(|mount| mount.point.to_str().unwrap()).collect();
+        let shares = ["/mnt/nfs4", "/mnt/loop", "/mnt/my share", "/mnt/ssh", "/mnt/dav"];
+        assert_eq!(found, [&shares[..], &["/mnt/cloud", "/mnt/ceph", "/mnt/smb"]].concat());
+        assert_eq!(default_name(&mounts[mounts.len() - 2].protocol, &[]), "ceph");
+    }
+
+    #[test]
+    fn share_that_another_user_of_a_mac_mounted_is_left_out() {
+        let of = |point: &str, owner: u32| Mount {
+            owner: Some(owner),
+            ..mount(point, "//nas/media", Protocol::Smb(None))
+        };
+        let found = comparable_mounts(&[of("/Volumes/media", USER + 1), of("/Volumes/media-1", USER)], USER);
+        assert_eq!(found, [of("/Volumes/media-1", USER)]);
     }
 
     #[test]

@@ -3,12 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use longhaul_model::{Mount, Protocol, ProtocolFamily, Target};
-use longhaul_service::target_path::without_dots;
+use longhaul_service::target_path::{without_dots, without_links};
 
 use crate::errors::UsageError;
-
-/// Number of symbolic links that a path may lead through, as Linux counts them (path_resolution(7)).
-const MAX_LINKS: usize = 40;
 
 /// The folder whose operations are recorded.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,21 +66,6 @@ fn of_current_folder(current: &Path, targets: &[Target], mounts: &[Mount]) -> Re
             current.display()
         ))),
     }
-}
-
-/// Resolves the symbolic links of an absolute path up to a share. `None`: the links have no end.
-fn without_links(path: &Path, is_on_share: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
-    let first_link = |path: &Path| {
-        let parts: Vec<&Path> = path.ancestors().collect();
-        let mut local = parts.into_iter().rev().take_while(|part| !is_on_share(part));
-        local.find_map(|part| Some((part.to_owned(), std::fs::read_link(part).ok()?)))
-    };
-    let mut path = without_dots(path);
-    for _ in 0..MAX_LINKS {
-        let Some((link, to)) = first_link(&path) else { return Some(path) };
-        path = without_dots(&link.parent()?.join(to).join(path.strip_prefix(&link).ok()?));
-    }
-    None
 }
 
 #[cfg(test)]

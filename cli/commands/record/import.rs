@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use longhaul_recording::{Importer, Scrubber, Source, StraceImporter, detect, importer};
 
 use super::folder::RecordedFolder;
-use super::trace::{Traced, trace};
+use super::trace::{TracedProgram, trace};
 use super::{NewRecording, OK};
 use crate::arguments::FormatArg;
 use crate::errors::UsageError;
@@ -28,10 +28,10 @@ pub fn record_program(
     }
     let current = std::env::current_dir().context("find the current folder")?;
     let mut importer = StraceImporter::new(Some(current.as_os_str().as_encoded_bytes()));
-    let Traced { status, read } =
+    let TracedProgram { status, read } =
         trace(program, |pipe| scrub(&mut importer, &mut BufReader::new(pipe), folder))?;
     let stored = read
-        .context("read the trace of the program")
+        .context("cannot read the trace of the program")
         .and_then(|scrubber| place.store(&scrubber.finish(Source::Strace, folder.protocol.clone()), folder));
     match (exit_code(status), stored) {
         (0, stored) => stored.map(|()| OK),
@@ -67,7 +67,7 @@ pub fn record(
     folder: &RecordedFolder,
     place: NewRecording,
 ) -> anyhow::Result<ExitCode> {
-    let named = || format!("read {}", file.display());
+    let named = || format!("cannot read {}", file.display());
     let mut trace: Box<dyn BufRead> = match file.to_str() {
         Some("-") => Box::new(io::stdin().lock()),
         _ => Box::new(BufReader::new(File::open(file).with_context(named)?)),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use longhaul_model::Mount;
-use longhaul_pass_through::{End, PassThrough, Place};
+use longhaul_pass_through::{End, MountPaths, PassThrough};
 use longhaul_recording::{Note, Scrubber, Source, TraceEvent, TraceSink};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -55,7 +55,7 @@ pub fn record(
         None => default_mount_point(&folder.path)?,
     };
     let stop = stop_signals().context("handle Ctrl-C")?;
-    let place = Place { folder: folder.path.clone(), mount_point };
+    let place = MountPaths { folder: folder.path.clone(), mount_point };
     let scrubber = Scrubber::new(folder.path.as_os_str().as_encoded_bytes());
     let recorded = Recorded(Arc::new(Mutex::new(Some(scrubber))));
     let mounted = longhaul_pass_through::mount(&place, mounts, Box::new(recorded.clone()))?;
@@ -89,7 +89,7 @@ fn stop_signals() -> std::io::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-fn announce(place: &Place, arguments: &RecordArgs) {
+fn announce(place: &MountPaths, arguments: &RecordArgs) {
     let end = match arguments.duration {
         Some(seconds) => format!("Recording ends after {} s, or with Ctrl-C.", seconds.0),
         None => "Press Ctrl-C to end the recording.".to_owned(),
@@ -109,7 +109,7 @@ fn wait(mounted: &PassThrough, stop: &AtomicBool, arguments: &RecordArgs) {
     }
 }
 
-fn report_end(end: &End, place: &Place) {
+fn report_end(end: &End, place: &MountPaths) {
     let at = place.mount_point.display();
     match end {
         End::Unmounted => {}

@@ -33,7 +33,7 @@ fn recordings(shared: &GlobalArgs) -> anyhow::Result<Recordings> {
 fn read(recordings: &Recordings, name: &RecordingName) -> anyhow::Result<Recording> {
     let bytes = recordings.read(name)?;
     let path = recordings.path(name);
-    Recording::from_bytes(&bytes).with_context(|| format!("read {}", path.display()))
+    Recording::from_bytes(&bytes).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Prints the list of recordings.

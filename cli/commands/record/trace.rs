@@ -52,8 +52,8 @@ pub enum TraceError {
     },
 }
 
-/// A program that ran under strace.
-pub struct Traced<T> {
+/// End of a program that ran under strace, and what was read of its trace.
+pub struct TracedProgram<T> {
     /// The end of the program.
     pub status: ExitStatus,
     /// Result of reading the trace.
@@ -69,7 +69,7 @@ pub struct Traced<T> {
 pub fn trace<T>(
     program: &[OsString],
     read: impl FnOnce(&mut PipeReader) -> T,
-) -> Result<Traced<T>, TraceError> {
+) -> Result<TracedProgram<T>, TraceError> {
     let options = usable_options()?;
     let (mut reader, writer) = io::pipe().map_err(refused("make a pipe"))?;
     leave_signals_to_the_program().map_err(refused("handle Ctrl-C"))?;
@@ -86,7 +86,7 @@ pub fn trace<T>(
     let drained = io::copy(&mut reader.by_ref(), &mut io::sink());
     let status = ended.join().expect("waiting does not panic").map_err(refused("wait for strace"))?;
     drained.map_err(refused("read the trace"))?;
-    Ok(Traced { status, read })
+    Ok(TracedProgram { status, read })
 }
 
 /// Waits for the end of strace, which is the end of all traced programs. Only then the last writer of the pipe is closed.
@@ -96,7 +96,8 @@ fn wait(mut strace: Child, writer: PipeWriter) -> io::Result<ExitStatus> {
     status
 }
 
-/// Ctrl-C reaches all processes of the terminal. The program decides what it does; what it did until then is recorded.
+/// Ignores Ctrl-C in this process: it reaches all processes of the terminal, and the traced program decides what it does. What the
+/// program did until then is recorded.
 fn leave_signals_to_the_program() -> io::Result<()> {
     let ignored = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGQUIT] {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use longhaul_analysis::summary::{ClientCaching, Week, WeeklySummary, client_caching};
 use longhaul_measure::platform;
-use longhaul_view::json::WeekJson;
+use longhaul_view::json;
 use longhaul_view::redaction::with_neutral_names;
 use longhaul_view::screens::brief::{before_first_week, brief};
 use longhaul_view::screens::week::{WeekReport, week};
@@ -52,8 +52,8 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
             Some(html(&weekly, &environment))
         }
         ReportFormat::Json => {
-            let caching = &load_caching(shared, arguments)?;
-            Some(serde_json::to_string_pretty(&WeekJson { weekly: &weekly, caching })? + "\n")
+            let caching = load_caching(shared, arguments)?;
+            Some(serde_json::to_string_pretty(&json::week(&weekly, &caching))? + "\n")
         }
     };
     if let Some(text) = text {

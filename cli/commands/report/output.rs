@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use longhaul_analysis::summary::{Comparison, WeeklySummary};
+use longhaul_analysis::summary::{PairSummary, WeeklySummary};
 
 use crate::{exit, result_file};
 
 /// Prints a report, or writes it to a file.
 pub fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
     match path {
-        Some(path) => result_file::write(path, text),
+        Some(path) => result_file::write_text(path, text),
         None => {
             crate::output::print!("{text}");
             Ok(())
@@ -25,8 +25,6 @@ pub fn exit_code(weekly: &WeeklySummary) -> ExitCode {
 
 /// Returns the exit code of a report with `--exit-code`: 5 if there is no data, or a pair is undecided.
 pub fn decision_exit_code(weekly: &WeeklySummary) -> ExitCode {
-    let headlines: Vec<&Comparison> = weekly.pairs.iter().filter_map(|pair| pair.headline.as_ref()).collect();
-    let is_complete = !headlines.is_empty() && headlines.len() == weekly.pairs.len();
-    let is_decided = is_complete && headlines.iter().all(|headline| headline.verdict.is_decided());
+    let is_decided = !weekly.pairs.is_empty() && weekly.pairs.iter().all(PairSummary::is_decided);
     if is_decided { exit::OK } else { ExitCode::from(exit::NO_DATA) }
 }

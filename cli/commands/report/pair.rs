@@ -3,11 +3,13 @@
 use std::process::ExitCode;
 
 use jiff::civil::Date;
-use longhaul_analysis::summary::{PairSummary, WeeklySummary, before_after, date_of_day, event_day};
+use longhaul_analysis::summary::{
+    PairSummary, UnmeasuredShare, Week, WeeklySummary, before_after, date_of_day, event_day,
+};
 use longhaul_model::{Event, Role, RoundRecord, TargetName};
-use longhaul_view::json::PairJson;
+use longhaul_view::json;
 use longhaul_view::render;
-use longhaul_view::screens::before_after::Around;
+use longhaul_view::screens::before_after::BeforeAfterView;
 use longhaul_view::screens::pair::{PairReport, pair as pair_screen};
 
 use super::input::{WeeklyInput, days_since_epoch};
@@ -19,6 +21,7 @@ use crate::exit;
 /// Prints the report of one pair in depth.
 pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCode> {
     let input = WeeklyInput::load(shared, arguments)?.since(arguments.since);
+    check_since(&input)?;
     let weekly = input.weekly();
     let pair = selected_pair(&weekly, arguments)?;
     let around = match &arguments.at {
@@ -29,16 +32,18 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         around.and_then(|(day, what)| Some((what, before_after(&input.history, &input.query, &pair, day)?)));
     let text = match arguments.chosen_format() {
         ReportFormat::Json => {
-            let value = serde_json::json!({ "schema": 1, "pair": PairJson::from(&pair), "around": around });
+            let value = serde_json::json!({ "schema": 1, "pair": json::pair(&pair), "around": around });
             serde_json::to_string_pretty(&value)? + "\n"
         }
         ReportFormat::Text => {
-            let around = around.as_ref().map(|(what, rows)| Around { what, rows });
+            let around = around.as_ref().map(|(what, rows)| BeforeAfterView { what, rows });
             let report = PairReport { weekly: &weekly, pair: &pair, since: arguments.since, around };
             render::terminal::render(&pair_screen(&report))
         }
         ReportFormat::Md | ReportFormat::Html | ReportFormat::Png => {
-            return Err(UsageError("--pair prints text or JSON only".to_owned()).into());
+            return Err(
+                UsageError("`--pair` prints text or JSON only: give `--format text`".to_owned()).into()
+            );
         }
     };
     print_or_write(arguments.output.as_deref(), &text)?;
@@ -68,14 +73,40 @@ fn find_pair<'w>(weekly: &'w WeeklySummary, wanted: &PairArg) -> anyhow::Result<
     let (a, b) = (&wanted.a, &wanted.b);
     let is_meant = |pair: &&PairSummary| (&pair.a, &pair.b) == (a, b) || (&pair.a, &pair.b) == (b, a);
     weekly.pairs.iter().find(is_meant).ok_or_else(|| {
+        if let Some(share) = weekly.unmeasured.iter().find(|share| [a, b].contains(&&share.target)) {
+            let UnmeasuredShare { target, last_day, .. } = share;
+            let week = Week::of_day(share.day);
+            return UsageError(format!(
+                "`{target}` has not been measured since {last_day}: `longhaul report {week} --pair {a},{b}` shows the pair as it was then"
+            ))
+            .into();
+        }
         let shares = weekly.targets.iter().filter(|target| target.role == Role::Share);
         let known: Vec<&str> = shares.map(|target| target.name.as_str()).collect();
-        let known = if known.is_empty() { "none in this time".to_owned() } else { known.join(", ") };
-        UsageError(format!(
-            "`{a}` and `{b}` are not two shares with runs (a folder on a local disk is not a share); shares with runs: {known}"
-        ))
-        .into()
+        let unknown: Vec<&TargetName> =
+            [a, b].into_iter().filter(|name| !known.contains(&name.as_str())).collect();
+        let wrong = match unknown[..] {
+            [name] => format!("`{name}` is not a share with runs"),
+            _ => format!("`{a}` and `{b}` are not two shares with runs"),
+        };
+        let known = if known.is_empty() { "none in this period".to_owned() } else { known.join(", ") };
+        UsageError(format!("{wrong} (a folder on a local disk is not a share); shares with runs: {known}"))
+            .into()
     })
+}
+
+/// Refuses a day of `--since` after the newest round of the report.
+fn check_since(input: &WeeklyInput) -> Result<(), UsageError> {
+    let last_day = input.query.week.last_day();
+    let days = input.history.rounds.iter().map(RoundRecord::day);
+    match (input.query.since, days.filter(|day| *day <= last_day).max()) {
+        (Some(since), Some(newest)) if newest < since => Err(UsageError(format!(
+            "there are no rounds since {}; the newest is of {}",
+            date_of_day(since),
+            date_of_day(newest)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Parses the argument of `--at`, a date or a kind of event, and returns the day of the date or of the latest such
@@ -123,7 +154,6 @@ fn latest_event(input: &WeeklyInput, pair: [&TargetName; 2], kind: &str) -> anyh
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_analysis::summary::Week;
     use longhaul_model::{History, Scale, Timestamp};
 
     fn at(day: i64, minute: i64) -> Timestamp {
@@ -158,6 +188,16 @@ mod tests {
     fn event_before_a_change_of_the_clocks_keeps_its_day() {
         // 22:30 UTC: 00:30 of the next day in the summer.
         assert_eq!(latest_day(vec![event(None, at(101, 22 * 60 + 30))]), Some(102));
+    }
+
+    #[test]
+    fn day_after_the_newest_round_is_named_as_such() {
+        let since = |day| check_since(&input(vec![]).since(Some(date_of_day(day)))).map_err(|error| error.0);
+        assert_eq!(since(102), Ok(()));
+        assert_eq!(
+            since(103),
+            Err("there are no rounds since 1970-04-14; the newest is of 1970-04-13".to_owned())
+        );
     }
 
     #[test]

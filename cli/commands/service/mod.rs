@@ -18,6 +18,7 @@ use longhaul_measure::platform;
 use longhaul_model::Hint;
 use longhaul_service::config::ConfigLoader;
 use longhaul_service::status::{Check, CheckStatus};
+use longhaul_store::check_database_location;
 
 use crate::arguments::{DryRunArgs, GlobalArgs};
 use crate::client::{Client, connect};
@@ -95,6 +96,8 @@ fn wait_for_service(shared: &GlobalArgs) -> Option<Client> {
 fn plan(shared: &GlobalArgs) -> anyhow::Result<ServicePlan> {
     let config = existing_config(shared)?;
     let database = paths::database(shared, &ConfigLoader::system().read(Some(&config))?)?;
+    // The service would end at once.
+    check_database_location(&database, &platform::mounts().unwrap_or_default())?;
     let no_home = || UsageError("HOME is not set, so there is no folder for the logs".to_owned());
     Ok(ServicePlan {
         service: service_definition()?,

@@ -11,11 +11,12 @@ use anyhow::Context as _;
 use longhaul_measure::inventory::{Inventory, NotRemoved, NotRemovedReason};
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport, SandboxLocation};
-use longhaul_model::{Hint, Protocol, Target};
+use longhaul_model::{Hint, Protocol, ProtocolFamily, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
 use longhaul_store::{Reader, Store, StoredEpoch, StoredTarget};
+use longhaul_view::render::terminal::visible;
 use longhaul_view::units::count;
 
 use super::super::{clean, trial};
@@ -101,7 +102,7 @@ impl DatabaseFacts {
 
     fn read(database: &Path) -> longhaul_store::Result<Self> {
         let reader = Reader::open(database)?;
-        let (machine, targets, epochs) = (reader.machine_id()?, reader.targets()?, reader.epochs()?);
+        let (machine, targets, epochs) = (reader.own_machine_id()?, reader.targets()?, reader.epochs()?);
         Ok(Self { state: DatabaseState::Known, machine, targets, epochs })
     }
 }
@@ -129,7 +130,7 @@ struct Remaining {
 
 impl std::fmt::Display for Remaining {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.reason)
+        f.write_str(&visible(&format!("{}: {}", self.path.display(), self.reason)))
     }
 }
 
@@ -318,11 +319,11 @@ impl Purge {
 
     /// Returns whether the target was a share but is a local folder now, like an empty mount point.
     fn is_unmounted_share(&self, worker: &Worker) -> bool {
-        let is_remote = |protocol: &Protocol| protocol.family().is_remote();
+        let is_share = |protocol: &Protocol| protocol.family() != ProtocolFamily::Local;
         let target = worker.target();
         let here = |epoch: &&StoredEpoch| epoch.target == target.name && epoch.path == target.path;
         let once = self.database_facts.epochs.iter().rfind(here).and_then(|epoch| epoch.protocol.as_ref());
-        once.is_some_and(is_remote) && !worker.protocol.as_ref().is_some_and(is_remote)
+        once.is_some_and(is_share) && !worker.protocol.as_ref().is_some_and(is_share)
     }
 }
 
