@@ -93,7 +93,26 @@ fn mistyped_target_of_the_command_line_is_refused() {
         missing.to_str().unwrap(),
         "mount the share, or correct the path",
     ]);
+    for command in
+        ["preset ioping --scale quick --runs 1", "integrity --check", "fidelity", "freshness measure"]
+    {
+        let refused = place.longhaul(command).target("bad", &missing).target("good", &good).expect(2);
+        refused.assert_stderr(&["there is no", "mount the share, or correct the path"]);
+    }
     assert!(!place.database().exists() && fs::read_dir(&good).unwrap().count() == 0, "nothing was measured");
+}
+
+#[test]
+fn only_a_successful_run_elsewhere_causes_a_warning() {
+    let place = Place::with_tiny_trees();
+    let (missing, good, other) = (place.path("missing"), place.folder("good"), place.folder("other"));
+    place.configure(&[TINY_TREES, &target("nas", &missing)].concat());
+    place.run(INDEX, &[]).expect(3);
+    place.configure(TINY_TREES);
+    let first = place.run(INDEX, &[("nas", &good)]).expect(0);
+    assert!(!first.err.contains("was measured in"), "{first}");
+    let moved = place.run(INDEX, &[("nas", &other)]).expect(0);
+    moved.assert_stderr(&["`nas` was measured in", good.to_str().unwrap()]);
 }
 
 #[test]
@@ -299,6 +318,20 @@ fn a_folder_of_another_user_is_unavailable() {
         "unavailable",
         &[bad.to_str().unwrap(), "may not write", "Choose a folder that is yours"],
     );
+}
+
+#[test]
+fn folder_that_may_not_be_opened_is_unavailable() {
+    let place = Place::for_unprivileged_user();
+    let (bad, good) = (place.folder("bad"), place.folder("good"));
+    fs::set_permissions(&bad, fs::Permissions::from_mode(0o000)).unwrap();
+    machine::chown_to_nobody(&good);
+    let output = place.run(INDEX, &[("bad", &bad), ("good", &good)]).unprivileged().expect(3);
+    let trial = place.longhaul("try").target("bad", &bad).unprivileged().expect(3);
+    fs::set_permissions(&bad, fs::Permissions::from_mode(0o755)).unwrap();
+    let parts = [bad.to_str().unwrap(), "Permission denied", "Check the folder's owner"];
+    assert_stored_as(&output, "unavailable", &parts);
+    assert!(!trial.err.contains("left behind"), "{trial}");
 }
 
 #[test]

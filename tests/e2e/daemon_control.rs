@@ -108,6 +108,8 @@ fn invalid_config_is_reported_and_valid_one_applied() {
     assert!(status["problems"][0]["text"].as_str().unwrap().contains("config.toml:2"), "{status}");
     assert_eq!(status["targets"][0]["name"], "a", "the previous configuration stays in force");
     place.longhaul("status").expect(3);
+    let overview = place.longhaul("").expect(2);
+    assert_eq!(overview.out.matches("Problem:").count(), 1, "{overview}");
     // An editor that truncates the file first leaves it empty for a moment.
     place.configure("");
     let names_no_target = |status: &Value| {
@@ -172,12 +174,28 @@ fn pause_cuts_the_round_short_and_resume_continues() {
     assert_eq!(measuring["is_paused"], true, "{measuring}");
     let shown = place.longhaul("status").expect(0);
     assert!(shown.out.contains("paused after this round"), "{shown}");
+    place.longhaul("resume").expect(0);
+    let is_resumed = |status: &Value| status["state"]["name"] == "measuring" && status["is_paused"].is_null();
+    daemon.wait_for("the end of the pause during that round", is_resumed);
     place.longhaul("pause --for 2h").expect(0);
     daemon.wait_for("the end of that round", |status| status["state"]["name"] == "paused");
     place.longhaul("resume").expect(0);
     daemon.wait_for("the end of the pause", |status| status["state"]["name"] == "waiting");
     daemon.stop();
     assert_eq!(place.round_ends()[0], Some(RoundStatus::CutShort));
+}
+
+#[test]
+fn round_in_progress_is_not_the_next_one() {
+    let place = Place::new();
+    let long = BUSY.replace("files = 40", "files = 40000");
+    place.configure(&(long + &target("a", &place.folder("a"))));
+    let daemon = Daemon::start(&place);
+    daemon.wait_for("a later next round", |status| {
+        let (now, next) = (status["now_us"].as_i64(), status["next_round_us"].as_i64());
+        status["state"]["name"] == "measuring" && next > now
+    });
+    daemon.stop();
 }
 
 #[test]

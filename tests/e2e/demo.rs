@@ -93,5 +93,6 @@ fn demo_names_a_port_in_use() {
     let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = taken.local_addr().unwrap().port();
     let refused = place.longhaul("demo --port").arg(port.to_string()).expect(1);
-    refused.assert_stderr(&[&format!("port {port}"), "try another --port"]);
+    refused.assert_stderr(&[&format!("port {port}: ")]);
+    assert!(refused.err.trim_end().ends_with("; try another --port"), "{refused}");
 }

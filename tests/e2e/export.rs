@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::support::{Place, assert_all_ok};
 use longhaul_analysis::summary::anonymize;
 use longhaul_demo::synthetic_history;
-use longhaul_export::{Imported, read_history};
+use longhaul_export::{ImportedArchive, read_history};
 use longhaul_model::{History, quantile};
 use longhaul_store::Reader;
 use serde_json::Value;
@@ -170,7 +170,7 @@ duckdb.sql(f"COPY (SELECT * FROM {sys.argv[1]} ORDER BY random()) TO '{sys.argv[
 "#;
 
 /// Rewrites an export with DuckDB and returns what longhaul reads from it.
-fn shuffled(python: &Path, file: (&Place, &str, &str)) -> Imported {
+fn shuffled(python: &Path, file: (&Place, &str, &str)) -> ImportedArchive {
     let (place, table, format) = file;
     let path = place.path("shuffled");
     let status = Command::new(python).args(["-c", SHUFFLE_PROGRAM, table]).arg(&path).arg(format).status();

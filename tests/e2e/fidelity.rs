@@ -96,11 +96,12 @@ fn existing_sandbox_stays_and_leftovers_are_cleaned() {
 }
 
 #[test]
-fn missing_target_fails_and_stores_nothing() {
+fn missing_target_is_refused_and_stores_nothing() {
     let place = Place::new();
-    let output = place.longhaul("fidelity").target("nas", &place.path("absent")).expect(3);
-    output.assert_stderr(&["nas", "no such folder"]);
+    let output = place.longhaul("fidelity").target("nas", &place.path("absent")).expect(2);
+    output.assert_stderr(&["nas", "there is no"]);
     assert_eq!(output.out, "");
+    assert!(!place.database().exists());
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn share_that_loses_metadata_silently_is_found() {
     // The same target on a folder that keeps them: each change is told.
     check(&place, &share);
     let events = place.longhaul("events").expect(0);
-    assert!(events.out.contains("properties of files are kept otherwise than before"), "{events}");
+    assert!(events.out.contains("file properties are now kept differently"), "{events}");
     assert!(events.out.contains("permission bits: lost → kept"), "{events}");
     assert!(is_empty(&share));
 }

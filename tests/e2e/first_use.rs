@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use longhaul_store::{Reader, RoundStatus};
+use rustix::process::Signal;
 
 use crate::support::daemon::target;
 use crate::support::{Place, TINY_TREES, assert_all_ok, find_sandbox, machine, sandbox, schema, tree};
@@ -19,7 +20,10 @@ fn trial_leaves_only_the_database_which_purge_removes() {
     let running = place.longhaul("try").target("share", &target).start();
     let pid = running.pid();
     let output = running.finish(0);
-    assert!(output.out.contains("they decide nothing") && output.out.contains("photo-batch"), "{output}");
+    assert!(
+        output.out.contains("too few to name a winner") && output.out.contains("photo-batch"),
+        "{output}"
+    );
     assert!(output.out.contains("20 runs on 2 targets, 0 failed"), "{output}");
     assert!(!output.err.contains("other users"), "its own folder is private from the beginning: {output}");
     assert_eq!(tree::files(&place.data()), [PathBuf::from("longhaul.sqlite")]);
@@ -31,6 +35,20 @@ fn trial_leaves_only_the_database_which_purge_removes() {
     assert!(!shown.out.contains("test data of `local`"), "the trial removed its test data: {shown}");
     place.longhaul("service uninstall --purge --yes").expect(0);
     assert!(!place.data().exists());
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+}
+
+#[test]
+fn trial_whose_terminal_is_closed_leaves_nothing() {
+    let place = Place::with_tiny_trees();
+    let target = place.folder("share");
+    let mut trial = place.longhaul("try").target("share", &target).start();
+    trial.wait_for("a run", |output| ALL.iter().any(|task| output.out.contains(task)));
+    // The shell and the kernel may each send one.
+    for signal in [Signal::HUP; 2] {
+        trial.signal(signal);
+    }
+    trial.finish(0);
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
 
@@ -170,6 +188,9 @@ fn the_printed_configuration_is_accepted() {
     let place = Place::new();
     let sample = place.longhaul("config --print").expect(0).out;
     fs::write(place.path("sample.toml"), &sample).unwrap();
+    let none = place.longhaul("config").expect(0).out;
+    assert!(none.contains("config.toml  (none yet; these are the defaults)"), "{none}");
+    assert!(none.contains("`longhaul init`"), "{none}");
     let output = place.longhaul("config --config").arg(place.path("sample.toml")).expect(0);
     assert!(ALL.iter().all(|workload| output.out.contains(workload)), "{output}");
 }
@@ -256,6 +277,16 @@ fn cleaning_keeps_and_lists_foreign_files() {
         .collect();
     assert_eq!(left.len(), 2);
     assert_eq!(fs::read_to_string(inside).unwrap(), "mine");
+}
+
+#[test]
+fn name_of_a_foreign_file_forges_no_line() {
+    let (place, target) = measured();
+    fs::write(sandbox(&target).join("a\u{1b}[2J\nremoved everything"), "mine").unwrap();
+    let output = place.longhaul("targets clean nas --yes").expect(0);
+    assert!(!output.out.contains('\u{1b}'), "{output}");
+    assert!(output.out.lines().all(|line| line != "removed everything"), "{output}");
+    assert!(output.out.contains("a\\u{1b}[2J\\nremoved everything (not created by longhaul)"), "{output}");
 }
 
 #[test]

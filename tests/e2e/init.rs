@@ -81,6 +81,20 @@ fn init_overwrites_a_config_only_with_force() {
 }
 
 #[test]
+fn linked_config_stays_a_link() {
+    let place = Place::new();
+    let a = place.folder("a");
+    place.configure("# mine\n");
+    let (path, kept) = (config_path(&place), place.path("dotfiles.toml"));
+    fs::rename(&path, &kept).unwrap();
+    std::os::unix::fs::symlink(&kept, &path).unwrap();
+    place.longhaul("init --yes --force").target("a", &a).expect(0);
+    assert!(path.is_symlink());
+    assert_ne!(fs::read_to_string(&kept).unwrap(), "# mine\n");
+    assert_eq!(config(&place).targets.len(), 1);
+}
+
+#[test]
 fn init_with_invalid_options_writes_nothing() {
     let place = Place::new();
     let a = place.folder("a");
@@ -114,6 +128,8 @@ fn file_is_refused_and_missing_folder_told() {
     std::os::unix::fs::symlink(&missing, &link).unwrap();
     let behind = place.longhaul("init --yes --force").target("a", &link.join("folder")).expect(0);
     assert!(!behind.err.contains("there is no"), "a link may lead to a share that does not answer: {behind}");
+    let linked = place.longhaul("init --yes --force").target("a", &link).expect(2);
+    linked.assert_stderr(&["is a symbolic link", "Give the path that it leads to"]);
 }
 
 #[test]

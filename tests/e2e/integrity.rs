@@ -1,4 +1,4 @@
-//! Tests of the integrity ledger: damage is made in files of a sandbox, and must be reported once, with its place and
+//! Tests of `longhaul integrity`: damage is made in files of a sandbox, and must be reported once, with its place and
 //! its pattern.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ fn filled() -> (Place, PathBuf) {
     (place, target)
 }
 
-/// Reads everything back, and returns the lines of the ledger.
+/// Reads everything back, and returns the lines of the result.
 fn check(place: &Place, target: &Path, code: i32) -> Vec<Value> {
     let output = place.longhaul("integrity --check --json").target("nas", target).expect(code).value();
     output.as_array().unwrap().clone()
@@ -141,6 +141,14 @@ fn each_of_100_faults_is_reported_once_with_place_and_pattern() {
     }
 }
 
+#[test]
+fn check_tells_what_it_read_back() {
+    let (place, target) = filled();
+    let output = place.longhaul("integrity --check").target("nas", &target).expect(0);
+    assert!(output.out.lines().next().unwrap().ends_with(" read back just now, 0 wrong."), "{output}");
+    assert!(!place.longhaul("integrity").expect(0).out.contains("just now"));
+}
+
 /// Checks that all bytes were verified, and are counted by their age.
 fn assert_verified_just_now(lines: &[Value]) {
     let [line] = lines else { panic!("one line: {lines:?}") };
@@ -214,8 +222,8 @@ fn run_that_reads_damage_fails_and_reports_it_once() {
     }
     let failed = run(3).run_on("nas");
     assert_eq!(failed["outcome"], "error", "{failed}");
-    let ledger = || place.longhaul("integrity --json").expect(0).value()[0].clone();
-    let line = ledger();
+    let first_line = || place.longhaul("integrity --json").expect(0).value()[0].clone();
+    let line = first_line();
     let found = line["wrong_ranges"].as_array().unwrap();
     assert!((1..=16).contains(&found.len()), "one megabyte of 16 blocks was read: {line}");
     for range in found {
@@ -226,7 +234,7 @@ fn run_that_reads_damage_fails_and_reports_it_once() {
     let events = Reader::open(&place.database()).unwrap().events(None).unwrap();
     assert_eq!(events.iter().filter(|stored| stored.event.kind == "mismatch").count(), found.len());
     assert_all_ok(&run(0).runs());
-    assert_eq!(ledger()["wrong_ranges"], line["wrong_ranges"], "the image was made again");
+    assert_eq!(first_line()["wrong_ranges"], line["wrong_ranges"], "the image was made again");
 }
 
 /// Reads everything back through two paths, and returns the only wrong range with what the other path read.

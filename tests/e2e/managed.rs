@@ -75,7 +75,7 @@ fn arguments_do_not_change_fixed_settings() {
     let (a, b) = (place.folder("a"), place.folder("b"));
     let text = format!(
         "scale = \"quick\"\nworkloads = [\"folder-index\"]\ndatabase = \"{}\"\nfixed = [\"targets\"]\n\
-         [limits]\ncap-seconds = 60\n{TINY_TREES}{}",
+         [limits]\ncap-seconds = 60\n[fleet]\nto = \"/fleet\"\nsite = \"oslo\"\n{TINY_TREES}{}",
         place.database().display(),
         target("a", &a)
     );
@@ -87,6 +87,9 @@ fn arguments_do_not_change_fixed_settings() {
         ("run --database /tmp/other.sqlite", "database = "),
         ("report --database /tmp/other.sqlite", "database = "),
         ("preset dd --target a --cap 61", "limits.cap-seconds = 60"),
+        ("export fleet --to /tmp/other", "fleet.to = \"/fleet\""),
+        ("export fleet --to s3://other --check", "fleet.to = \"/fleet\""),
+        ("export fleet --site mine", "fleet.site = \"oslo\""),
     ] {
         let option = arguments.split(' ').find(|word| word.starts_with("--") && *word != "--target").unwrap();
         place.longhaul(arguments).expect(2).assert_stderr(&[
@@ -114,6 +117,17 @@ fn arguments_do_not_change_fixed_settings() {
     // The same values as the administrator's are no difference.
     let call = place.longhaul("run --scale quick --workload folder-index --cap 60").target("a", &a);
     call.expect(0);
+}
+
+#[test]
+fn trial_keeps_to_the_administrators_budget() {
+    only_in_own_mounts!(trial_keeps_to_the_administrators_budget);
+    let place = Place::new();
+    administrate(&place, "[limits]\nmegabytes-per-day = 0\n");
+    let share = place.folder("share");
+    let refused = place.longhaul("try").target("share", &share).expect(5);
+    refused.assert_stderr(&["stopped before the next round", "the configuration allows 0"]);
+    assert_eq!(tree::files(&share).len(), 0, "nothing was written");
 }
 
 #[test]

@@ -359,7 +359,18 @@ fn damaged_preset_file_fails_the_run_and_is_rebuilt() {
     fs::write(&film, bytes).unwrap();
     let output = place.longhaul("preset remux --scale quick --runs 1").target("nas", &target).expect(3).out;
     assert!(output.contains("is damaged: byte 700000") && output.contains("No run succeeded"), "{output}");
+    assert!(output.contains(": 1 run, 1 failed\n"), "{output}");
     run(&place, "remux", &target);
+}
+
+#[test]
+fn results_of_two_targets_are_apart() {
+    let place = Place::new();
+    let (a, b) = (place.folder("a"), place.folder("b"));
+    let call = place.longhaul("preset ioping --scale quick --runs 1").target("a", &a).target("b", &b);
+    let output = call.expect(0).out;
+    assert!(output.contains("1 run on each of 2 targets,"), "{output}");
+    assert!(output.contains("\n\nioping on b ("), "{output}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn check(name: &str, content: &str) -> Output {
 fn private_words_are_detected() {
     let bad = [
         ("a.rs", "/// What it is.\npub struct Name;\n"),
+        ("a.rs", "/// Which one it is.\npub struct Name;\n"),
         ("a.rs", "/// The name.\npub struct Desk;\n"),
         ("a.rs", "mod booking;\n"),
         ("a.md", "As long as somebody looks.\n"),

@@ -37,6 +37,19 @@ fn report_in_the_warm_up_says_so_in_every_format() {
 }
 
 #[test]
+fn report_in_a_file_has_no_colours_and_its_format() {
+    let place = measured();
+    for name in ["week.txt", "week.html", "week.md"] {
+        place.longhaul("report --verbose --output").arg(place.path(name)).expect(5);
+    }
+    let [text, page, markdown] =
+        ["week.txt", "week.html", "week.md"].map(|name| fs::read_to_string(place.path(name)).unwrap());
+    assert!(text.starts_with("longhaul, week ") && !text.contains('\u{1b}'), "{text}");
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    assert!(markdown.starts_with("# longhaul, week "), "{markdown}");
+}
+
+#[test]
 fn report_as_a_picture_is_a_png_file() {
     let place = measured();
     let picture = place.path("week.png");

@@ -13,7 +13,7 @@ use crate::support::{Call, CommandOutput, Place, find_sandbox, sandbox};
 use serde_json::Value;
 
 /// Calls that are checked on each target, on every operating system.
-const CALLS: [&str; 23] = [
+const CALLS: [&str; 18] = [
     "mount of the folder",
     "negotiated",
     "counters",
@@ -26,13 +26,8 @@ const CALLS: [&str; 23] = [
     "Finder info",
     "modification time",
     "permissions",
-    "case of names",
-    "normalization of names",
-    "odd characters in names",
-    "longest name",
     "byte-range lock",
     "rename over a file",
-    "rename over an open file",
     "hard link",
     "sync",
     "eviction",

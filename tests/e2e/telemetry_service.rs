@@ -161,6 +161,8 @@ fn diagnostics_are_sent_only_if_enabled() {
             (diagnostic_spans(&collector), collector.received(|received| received.logs.clone()));
         logs.into_iter().any(|line| spans.contains_key(&(line.trace_id, line.span_id)))
     });
+    let lines = collector.received(|received| format!("{:?}", received.logs));
+    assert!(!lines.contains(&place.path("").display().to_string()), "a path was sent: {lines}");
     daemon.stop();
 }
 

@@ -30,7 +30,10 @@ fn the_answer_comes_first_and_fits_25_lines() {
     let output = weeks_with_faster_smb().longhaul("report 2026-W43").expect(0).out;
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines[0], "Week 2026-W43, 2026-10-19 to 2026-10-25");
-    assert!(lines[2].starts_with("Use smb: about 5.5 minutes a week less waiting than nfs ("), "{output}");
+    assert!(
+        lines[2].starts_with("Use smb: it saves about 5.5 minutes of waiting a week compared with nfs ("),
+        "{output}"
+    );
     assert!(lines[4].starts_with("smb is clearly faster than nfs for all tasks together: "), "{output}");
     assert!(lines.len() <= 25 && lines.iter().all(|line| line.chars().count() <= 120), "{output}");
 }
@@ -120,7 +123,7 @@ fn exit_code_says_if_everything_is_decided() {
     weeks_with_faster_smb().longhaul("report --exit-code").expect(0);
     let place = Place::new();
     Weeks::of_two_shares(&place.database()).add_days(0..6, &faster_smb);
-    assert!(place.longhaul("report").expect(0).out.contains("Whether it stays like that is not decided"));
+    assert!(place.longhaul("report").expect(0).out.contains("Not decided yet: judging by "));
     place.longhaul("report --exit-code").expect(5);
     place.longhaul("report --exit-code --format png --output").arg(place.path("card.png")).expect(5);
 }
@@ -147,7 +150,7 @@ fn pair_is_compared_before_after_and_since_a_day() {
         "{since}"
     );
     let wrong = place.longhaul("report --pair smb,afp").expect(2).err;
-    assert!(wrong.contains("smb, nfs"), "{wrong}");
+    assert!(wrong.contains("`afp` is not a share with runs") && wrong.contains("smb, nfs"), "{wrong}");
     let wrong = place.longhaul("report --pair smb,nfs --at mtu").expect(2).err;
     assert!(wrong.contains("none so far"), "{wrong}");
 }

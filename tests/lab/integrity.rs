@@ -1,4 +1,4 @@
-//! Tests of the integrity ledger on real servers: data is damaged on the NAS, below its file system or through it, and each
+//! Tests of `longhaul integrity` on real servers: data is damaged on the NAS, below its file system or through it, and each
 //! damage must be reported once, with its place and its pattern. Without damage, nothing may be reported.
 
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ impl Share<'_> {
         lines.into_iter().collect()
     }
 
-    /// Reads everything back, past all caches. Returns the line of the ledger.
+    /// Reads everything back, past all caches. Returns its line of the result.
     fn check(&self) -> Value {
         self.lab.nas("sync; echo 1 >/proc/sys/vm/drop_caches");
         self.lab.ask("sync; echo 3 >/proc/sys/vm/drop_caches");

@@ -143,7 +143,7 @@ fn predictions(database: &Path, (delay, megabits): Network) -> Vec<Value> {
 /// Returns the time of each metric in the tried rounds, by the place of their network.
 fn measured(database: &Path) -> BTreeMap<(String, usize), f64> {
     let first = FITTED.len() * 3 + 1;
-    let phases = Reader::open(database).unwrap().phase_times(TRIED.len() as u32).unwrap();
+    let phases = Reader::open(database).unwrap().phase_times(TRIED.len() as u32, None).unwrap();
     let place = |round: i64| usize::try_from(round).unwrap() - first;
     let times = phases.iter().flat_map(|phase| {
         let key = |metric: &str| (format!("{}/{metric}", phase.workload), place(phase.round));

@@ -82,8 +82,9 @@ impl Runs {
 
     /// Reads the copy of a database that was left by a test before.
     pub fn recorded(copy: &Path) -> Self {
-        let phases =
-            Reader::open(copy).and_then(|reader| reader.phase_times(u32::MAX)).expect("it is a database");
+        let phases = Reader::open(copy)
+            .and_then(|reader| reader.phase_times(u32::MAX, None))
+            .expect("it is a database");
         let busy = fs::read_to_string(busy_list(copy)).unwrap_or_default();
         Self::Recorded {
             phases: phases.chunk_by(|one, next| one.run == next.run).map(<[PhaseTimes]>::to_vec).collect(),
@@ -180,7 +181,7 @@ fn run(lab: &Lab, copy: &Path, share: Share, workload: &str) -> Vec<PhaseTimes> 
         copy.display()
     ));
     let phases =
-        Reader::open(copy).and_then(|reader| reader.phase_times(1)).expect("the database is complete");
+        Reader::open(copy).and_then(|reader| reader.phase_times(1, None)).expect("the database is complete");
     phases.into_iter().filter(|phase| phase.target.as_str() == name).collect()
 }
 
