@@ -17,16 +17,23 @@ impl Worker {
         let path = &self.setup.target.path;
         // The path is resolved in the worker, not in the service, because the call hangs if the server is dead.
         // Here the hang is recorded, and it blocks only this worker.
-        let real = self.untracked_fs().timed(Operation::Lookup, || {
-            let real = std::fs::canonicalize(path)?;
+        let fs = self.untracked_fs();
+        let real = fs.timed(Operation::Lookup, || std::fs::canonicalize(path)).ok();
+        let find = || {
+            let mounts = platform::mounts().unwrap_or_default();
+            real.as_ref().and_then(|real| Mount::for_path(&mounts, real)).cloned()
+        };
+        let mut mount = find();
+        let automount =
+            real.as_ref().filter(|_| mount.as_ref().is_some_and(|mount| mount.protocol.is_automount()));
+        if let Some(folder) = automount {
             // Resolving a path does not mount an automount at its end, and opening it does (Linux fs/namei.c, `follow_automount`).
-            let _ = platform::open_directory(&real);
-            Ok(real)
-        });
-        let mounts = platform::mounts().unwrap_or_default();
-        let found = real.ok().and_then(|real| Some((Mount::for_path(&mounts, &real)?.clone(), real)));
+            let _ = fs.timed(Operation::Lookup, || platform::open_directory(folder));
+            mount = find();
+        }
+        let found = mount.zip(real.as_ref());
         *self.mount.borrow_mut() =
-            found.map(|(mount, real)| self.with_share(TargetMount::query(mount, &real)));
+            found.map(|(mount, real)| self.with_share(TargetMount::query(mount, real)));
     }
 
     /// Adds the tag of the share to the options of a network mount, so that runs on another NAS are not pooled.

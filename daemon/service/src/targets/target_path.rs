@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_measure::sandbox::FOLDER_PREFIX;
-use longhaul_model::{Mount, ProtocolFamily};
+use longhaul_model::Mount;
 
 use crate::mounts::is_below_in_other_case;
 
@@ -61,10 +61,9 @@ pub fn real_path(path: &Path, mounts: &[Mount]) -> PathBuf {
 
 /// Returns whether a look at a path may wait for a server.
 fn may_block(path: &Path, mounts: &[Mount]) -> bool {
-    let is_local = |mount: &Mount| mount.protocol.family() == ProtocolFamily::Local;
     let leads_through =
         |mount: &Mount| mount.protocol.may_block() && is_below_in_other_case(path, &mount.point);
-    !Mount::for_path(mounts, path).is_some_and(is_local) || mounts.iter().any(leads_through)
+    !is_local(path, mounts) || mounts.iter().any(leads_through)
 }
 
 /// Resolves the symbolic links of an absolute path up to a share. `None`: the links have no end.

@@ -48,7 +48,10 @@ fn counts_on(place: &str, RunCounts { runs, failed, ended_by }: RunCounts) -> St
 pub fn trial(runs: &[Run], totals: RunCounts) -> Document {
     let mut document = Document::new();
     let targets: BTreeSet<&TargetName> = runs.iter().map(|run| &run.target).collect();
-    let place = format!(" on {}", count(targets.len(), "target"));
+    let place = match targets.len() {
+        0 => String::new(),
+        number => format!(" on {}", count(number, "target")),
+    };
     let title = match (runs.is_empty(), rounds(runs)) {
         (true, _) => String::new(),
         (false, 1) => " Times of 1 round:".to_owned(),
