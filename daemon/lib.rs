@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_model::{Hint, with_causes};
+use longhaul_model::{Hint, Protocol, with_causes};
 use longhaul_service::clock::SystemClock;
 use longhaul_service::config::{Config, ConfigError};
 use longhaul_service::crash_loop::CrashLoopGuard;
@@ -66,13 +66,23 @@ pub fn main(version: &'static str) -> ExitCode {
         Ok(ExitReason::Stopped) => ExitCode::SUCCESS,
         Ok(ExitReason::Replaced) => ExitCode::from(EXIT_REPLACED),
         Err(error) => {
-            let hint = error.chain().find_map(|cause| cause.downcast_ref::<longhaul_store::Error>()?.hint());
-            let text = [with_causes(error.chain())].into_iter().chain(hint).collect::<Vec<_>>().join(": ");
+            let text = error_text(&error);
             eprintln!("longhauld: {text}");
             tracing::error!(error = text, "longhauld cannot go on");
             ExitCode::from(exit_code(&error))
         }
     }
+}
+
+/// Returns an error with its causes and the next step.
+fn error_text(error: &anyhow::Error) -> String {
+    let hint = match store_error(error) {
+        Some(cause) if is_at_automount(cause) => Some(
+            "start longhaul once the disk is mounted, or give `--database PATH` on a local disk".to_owned(),
+        ),
+        cause => cause.and_then(Hint::hint),
+    };
+    [with_causes(error.chain())].into_iter().chain(hint).collect::<Vec<_>>().join(": ")
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
@@ -86,8 +96,20 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 /// Returns whether the database cannot be used however often the service is restarted.
 fn is_unusable_database(error: &anyhow::Error) -> bool {
     use longhaul_store::Error::{Foreign, NotLocal, SchemaTooNew};
-    let cause = error.chain().find_map(|cause| cause.downcast_ref::<longhaul_store::Error>());
-    cause.is_some_and(|cause| matches!(cause, NotLocal { .. } | Foreign { .. } | SchemaTooNew { .. }))
+    let is_final = |cause: &longhaul_store::Error| {
+        matches!(cause, NotLocal { .. } | Foreign { .. } | SchemaTooNew { .. }) && !is_at_automount(cause)
+    };
+    store_error(error).is_some_and(is_final)
+}
+
+/// Returns whether the database is at an idle automount: the next access may mount a local disk there.
+fn is_at_automount(error: &longhaul_store::Error) -> bool {
+    use longhaul_store::Error::NotLocal;
+    matches!(error, NotLocal { file_system, .. } if Protocol::Other(file_system.clone()).is_automount())
+}
+
+fn store_error(error: &anyhow::Error) -> Option<&longhaul_store::Error> {
+    error.chain().find_map(|cause| cause.downcast_ref())
 }
 
 fn run_worker() -> anyhow::Result<()> {
@@ -254,7 +276,7 @@ fn lock_database(database: &Path) -> anyhow::Result<DatabaseLock> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{Mount, Protocol};
+    use longhaul_model::Mount;
     use longhaul_store::Error;
 
     use super::*;
@@ -269,5 +291,15 @@ mod tests {
         assert_eq!(exit_code(&foreign.into()), EXIT_USAGE, "from opening it");
         let full = Error::DiskFull { path: database.to_owned(), operation: "open the database" };
         assert_eq!(exit_code(&DatabaseLockError::from(full).into()), 1, "a later start may succeed");
+    }
+
+    #[test]
+    fn database_at_an_automount_is_tried_again() {
+        let automount = [Mount::new("/", "systemd-1", Protocol::Other("autofs".to_owned()))];
+        let database = Path::new("/nonexistent/longhaul.sqlite");
+        let error: anyhow::Error = DatabaseLock::acquire(database, &automount).err().unwrap().into();
+        assert_eq!(exit_code(&error), 1);
+        let text = error_text(&error);
+        assert!(text.contains(": start longhaul once the disk is mounted"), "{text}");
     }
 }

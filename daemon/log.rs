@@ -133,8 +133,8 @@ impl RotationState {
         self.path.with_extension(format!("log.{number}"))
     }
 
-    /// Continues with an empty file. The new file is opened first, and takes the name of the log last: if that is not possible,
-    /// no file has moved, and the log goes on in the full one.
+    /// Continues with an empty file. It is opened first: if that is not possible, no file has moved, and the log goes on in the full
+    /// one.
     fn rotate(&mut self) -> io::Result<()> {
         let new_path = self.path.with_extension("log.new");
         let file = private_files::options().create(true).append(true).open(&new_path)?;

@@ -13,7 +13,7 @@ use longhaul_service::paths::read_history;
 use longhaul_service::status::Status;
 use longhaul_view::screens::menu_bar::{Menu, menu_bar};
 
-use super::report::{WeeklyInput, former_shares};
+use super::report::{WeeklyInput, missing_shares};
 use crate::arguments::{GlobalArgs, MenubarArgs};
 use crate::client::connect;
 use crate::errors::UsageError;
@@ -36,15 +36,15 @@ pub fn run(shared: &GlobalArgs, arguments: &MenubarArgs) -> anyhow::Result<ExitC
     let stored = paths::open_reader(shared).and_then(|reader| {
         let config = paths::load_config(shared)?;
         let weekly = WeeklyInput::new(read_history(&reader, &config)?, None).weekly();
-        Ok((former_shares(&weekly, &config), weekly))
+        Ok((missing_shares(&weekly, &config), weekly))
     });
-    let (former, weekly) = match stored {
-        Ok((former, weekly)) => (former, Ok(weekly)),
+    let (missing, weekly) = match stored {
+        Ok((missing, weekly)) => (missing, Ok(weekly)),
         Err(error) => (vec![], Err(error.to_string())),
     };
     let menu = Menu {
         weekly: weekly.as_ref().map_err(String::as_str),
-        former: &former,
+        former: &missing,
         status: status.as_ref(),
         dashboard: address.as_deref(),
     };

@@ -21,7 +21,7 @@ use longhaul_view::screens::checks::{CheckResults, in_brief};
 use longhaul_view::screens::{recommendation, sentences, status, why};
 use longhaul_view::units;
 
-use super::report::{WeeklyInput, former_shares};
+use super::report::{WeeklyInput, missing_shares};
 use crate::arguments::GlobalArgs;
 use crate::client::connect;
 use crate::{exit, paths};
@@ -100,8 +100,8 @@ fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> 
     let counted = why::counted_round_trips(&weekly, &attributions).map(|text| format!("Counted:  {text}"));
     let bottlenecks = why::bottlenecks(&weekly, &attributions);
     let bottlenecks = bottlenecks.iter().map(|text| format!("Why:      {}", text.content()));
-    let former = former_shares(&weekly, config).into_iter().map(|text| format!("Note:     {text}"));
-    let rest = former.chain(counted).chain(bottlenecks);
+    let missing = missing_shares(&weekly, config).into_iter().map(|text| format!("Note:     {text}"));
+    let rest = missing.chain(counted).chain(bottlenecks);
     let rest = rest.chain(checks.iter().map(|check| format!("Check:    {check}")));
     let shares = config.targets.iter().filter(|target| target.role == Role::Share).count();
     if weekly.pairs.is_empty() && shares < 2 {

@@ -3,7 +3,9 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use longhaul_commons::{MAX_FILE_BYTES, ShareBuilder, ShareFacts, SharedRecords, SharedResults, check};
+use longhaul_commons::{
+    MAX_FILE_BYTES, NasFamily, ShareBuilder, ShareFacts, SharedRecords, SharedResults, check,
+};
 use longhaul_store::Reader;
 use longhaul_view::screens;
 
@@ -20,7 +22,8 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
     }
     let path = arguments.file.as_ref().or(arguments.output.as_ref());
     let path = path.ok_or_else(|| UsageError("give the file: `longhaul export share FILE`".to_owned()))?;
-    let Some(share) = read_share(&paths::open_reader(shared)?, arguments)? else {
+    let nas = arguments.share.nas.unwrap_or_default();
+    let Some(share) = read_share(&paths::open_reader(shared)?, nas)? else {
         crate::output::eprintln!("longhaul: no round has ended yet: `longhaul run` makes one");
         return Ok(ExitCode::from(exit::NO_DATA));
     };
@@ -44,22 +47,64 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
     Ok(exit::OK)
 }
 
-/// Makes the file from the database, run by run.
-fn read_share(reader: &Reader, arguments: &ExportArgs) -> anyhow::Result<Option<SharedResults>> {
-    let history = reader.history()?;
+/// Makes the file from the rounds of this computer, run by run. A file has one seed, so it cannot have those of another computer that
+/// used the database before.
+fn read_share(reader: &Reader, nas: NasFamily) -> anyhow::Result<Option<SharedResults>> {
+    let (history, elsewhere) = (reader.history()?, reader.rounds_elsewhere()?);
+    let mut rounds = reader.rounds()?;
+    rounds.retain(|round| round.number > elsewhere);
     let facts = ShareFacts {
         longhaul: env!("CARGO_PKG_VERSION").to_owned(),
         threshold: history.settings.threshold,
-        nas: arguments.share.nas.unwrap_or_default(),
+        nas,
     };
     let records = SharedRecords {
         targets: reader.targets()?.into_iter().map(|stored| stored.target).collect(),
         epochs: reader.epochs()?,
-        rounds: reader.rounds()?,
+        rounds,
     };
     let mut builder = ShareBuilder::new(facts, records);
-    for run in &history.runs {
+    for run in history.runs.iter().filter(|run| run.round > elsewhere) {
         reader.run(run.number)?.iter().for_each(|stored| builder.add(stored));
     }
     Ok(builder.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use longhaul_model::{Role, RoundStatus, Run, Scale, Target, Timestamp};
+    use longhaul_store::{NewRound, PlannedRun, RoundEnd, Store};
+
+    use super::*;
+
+    /// Stores a round on a computer, with one run.
+    fn add_round(database: &Path, host: &str, seed: u64) {
+        let mut store = Store::open_on(Some(host), database, &[], Duration::from_secs(5)).unwrap();
+        let target = Target { name: "smb".parse().unwrap(), path: "/m/smb".into(), role: Role::Share };
+        let planned = vec![PlannedRun { target: target.name.clone(), workload: "folder-index".into() }];
+        let started = Timestamp::from_us(1_900_000_000_000_000);
+        store
+            .bulk_insert(|bulk| {
+                let round =
+                    bulk.begin_round(&NewRound { planned, ..NewRound::new(started, seed, Scale::Quick) })?;
+                bulk.add_run(&target, &Run::new(round, target.name.clone(), "folder-index", started))?;
+                let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started };
+                bulk.end_round(round, &end)
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn only_rounds_of_this_computer_are_shared() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("longhaul.sqlite");
+        for (host, seed) in [("a", 7), ("a", 7), ("b", 8)] {
+            add_round(&database, host, seed);
+        }
+        let share = read_share(&Reader::open(&database).unwrap(), NasFamily::default()).unwrap().unwrap();
+        assert_eq!((share.seed(), share.rounds.len(), share.rounds[0].runs.len()), (Some(8), 1, 1));
+    }
 }

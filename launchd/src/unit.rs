@@ -30,7 +30,7 @@ Type=notify
 NotifyAccess=main
 WatchdogSec=60
 Restart=on-failure
-# An invalid configuration stays invalid after a restart.
+# An invalid configuration, or a database that cannot be used where it is, stays so after a restart.
 RestartPreventExitStatus=2
 # A worker that waits for a dead server must not delay a stop for long, so it may be left running.
 KillMode=mixed

@@ -10,16 +10,26 @@ use longhaul_measure::platform;
 use longhaul_model::{History, Role};
 use longhaul_service::config::Config;
 use longhaul_service::paths::read_history;
+use longhaul_view::screens::words;
 use longhaul_view::time::instant;
 
 use crate::arguments::{GlobalArgs, ReportArgs};
 use crate::errors::UsageError;
 use crate::paths;
 
-/// Returns a sentence for each share with results that is not in the configuration any more; none without a configuration.
+/// Returns a sentence for each share that is left out of the answers, and for each other one that is not in the configuration any
+/// more.
+pub fn missing_shares(weekly: &WeeklySummary, config: &Config) -> Vec<String> {
+    words::unmeasured(weekly).into_iter().chain(former_shares(weekly, config)).collect()
+}
+
+/// Returns a sentence for each share with results that is not in the configuration any more; none without a configuration, and none
+/// for a share that is left out, because the report names it.
 pub fn former_shares(weekly: &WeeklySummary, config: &Config) -> Vec<String> {
     let is_former = |line: &&TargetLine| {
-        line.role == Role::Share && config.targets.iter().all(|known| known.name != line.name)
+        let is_configured = config.targets.iter().any(|known| known.name == line.name);
+        let is_left_out = weekly.unmeasured.iter().any(|share| share.target == line.name);
+        line.role == Role::Share && !is_configured && !is_left_out
     };
     let sentence = |line: &TargetLine| {
         format!("{} is no longer in the configuration: it is not measured any more", line.name)
@@ -96,4 +106,32 @@ fn current_week(now: &Zoned) -> Week {
 pub fn days_since_epoch(date: Date) -> i64 {
     let midnight = date.at(0, 0, 0, 0).to_zoned(TimeZone::UTC);
     midnight.map_or(0, |midnight| instant(&midnight).local_day(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_analysis::summary::UnmeasuredShare;
+    use longhaul_model::Target;
+
+    use super::*;
+
+    /// Returns a target of a report.
+    fn line(name: &str) -> TargetLine {
+        let name = name.parse().unwrap();
+        TargetLine { name, role: Role::Share, protocol: None, counted_from: None, epochs: 1 }
+    }
+
+    #[test]
+    fn each_missing_share_is_named_in_one_sentence() {
+        let mut weekly = WeeklyInput::new(History::default(), Some(Week::of_day(102))).weekly();
+        weekly.targets = ["smb", "nfs", "afp"].map(line).into();
+        let (target, last_day) = ("smb".parse().unwrap(), "1970-04-01".to_owned());
+        weekly.unmeasured = vec![UnmeasuredShare { target, day: 90, last_day }];
+        let afp = Target { name: "afp".parse().unwrap(), path: "/m/afp".into(), role: Role::Share };
+        let config = Config { targets: vec![afp], ..Config::default() };
+        let of_nfs = "nfs is no longer in the configuration: it is not measured any more";
+        assert_eq!(former_shares(&weekly, &config), [of_nfs]);
+        let of_smb = "smb has not been measured since 1970-04-01 and is left out.";
+        assert_eq!(missing_shares(&weekly, &config), [of_smb, of_nfs]);
+    }
 }

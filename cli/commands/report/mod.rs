@@ -17,7 +17,8 @@ use longhaul_view::{Environment, Machine, html, markdown, negotiated_until, rend
 
 use crate::arguments::{GlobalArgs, ReportArgs, ReportFormat};
 use crate::paths;
-pub use input::{WeeklyInput, former_shares};
+use input::former_shares;
+pub use input::{WeeklyInput, missing_shares};
 use output::{decision_exit_code, exit_code, print_or_write};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

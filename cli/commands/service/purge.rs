@@ -60,6 +60,8 @@ pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
 struct DatabaseFacts {
     state: DatabaseState,
     machine: Option<String>,
+    /// Machine ids of the other computers that used the database.
+    other_machines: Vec<String>,
     targets: Vec<StoredTarget>,
     epochs: Vec<StoredEpoch>,
 }
@@ -102,8 +104,13 @@ impl DatabaseFacts {
 
     fn read(database: &Path) -> longhaul_store::Result<Self> {
         let reader = Reader::open(database)?;
-        let (machine, targets, epochs) = (reader.own_machine_id()?, reader.targets()?, reader.epochs()?);
-        Ok(Self { state: DatabaseState::Known, machine, targets, epochs })
+        Ok(Self {
+            state: DatabaseState::Known,
+            machine: reader.own_machine_id()?,
+            other_machines: reader.machine_ids_elsewhere()?,
+            targets: reader.targets()?,
+            epochs: reader.epochs()?,
+        })
     }
 }
 
@@ -123,6 +130,7 @@ fn all_targets(configured: Vec<Target>, known: &DatabaseFacts) -> Vec<Target> {
 }
 
 /// A path that was not deleted, with the reason.
+#[derive(Clone)]
 struct Remaining {
     path: PathBuf,
     reason: String,
@@ -177,7 +185,8 @@ impl Purge {
                     );
                 }
                 None if target.path == trial::folder(&self.database)
-                    || self.database_facts.state != DatabaseState::Known => {}
+                    || self.database_facts.state != DatabaseState::Known
+                    || !self.database_facts.other_machines.is_empty() => {}
                 None => crate::output::println!("nothing was measured on `{}`", target.name),
             }
         }
@@ -186,7 +195,18 @@ impl Purge {
                 "would bring the database up to date, and then {verb} the test data of the targets in it"
             );
         }
-        self.unknown_sandboxes().iter().for_each(|item| crate::output::println!("would leave {item}"));
+        let left = [self.unknown_sandboxes(), self.sandboxes_of_others()].concat();
+        left.iter().for_each(|item| crate::output::println!("would leave {item}"));
+    }
+
+    /// Returns the sandboxes of the other computers that used the database: they may still be in use there.
+    fn sandboxes_of_others(&self) -> Vec<Remaining> {
+        let machines = self.database_facts.other_machines.iter().map(String::as_str);
+        let paths = machines.flat_map(|machine| {
+            self.targets.iter().filter_map(move |target| self.sandbox_of(target, machine))
+        });
+        let reason = "test data of a computer that used this database before. If it no longer needs it, remove it by hand";
+        paths.map(|path| Remaining { path, reason: reason.to_owned() }).collect()
     }
 
     /// Returns the sandboxes that may exist and are not known, because the database cannot be read.
@@ -205,14 +225,15 @@ impl Purge {
     /// Returns the sandbox of a target. `None`: nothing was measured, or the target was the folder of `longhaul try`, and is gone.
     /// No other target is looked at, because a share may not answer.
     fn sandbox(&self, target: &Target) -> Option<PathBuf> {
+        self.sandbox_of(target, self.database_facts.machine.as_ref()?)
+    }
+
+    /// Like [`Purge::sandbox`], for any computer, by its machine id.
+    fn sandbox_of(&self, target: &Target, machine: &str) -> Option<PathBuf> {
         if target.path == trial::folder(&self.database) && !target.path.exists() {
             return None;
         }
-        let claim = SandboxLocation {
-            target_path: &target.path,
-            target: &target.name,
-            machine: self.database_facts.machine.as_ref()?,
-        };
+        let claim = SandboxLocation { target_path: &target.path, target: &target.name, machine };
         Some(target.path.join(claim.folder_name()))
     }
 
@@ -255,6 +276,7 @@ impl Purge {
             left.extend(self.remove_files(inventories));
             drop(exclusive);
         }
+        left.extend(self.sandboxes_of_others());
         let own = self.folders.iter().filter(|folder| folder.path_owner == FolderOwner::Longhaul);
         let emptied: Vec<Remaining> =
             own.filter_map(|folder| remove_empty_folder(&folder.path, &left)).collect();
@@ -370,5 +392,23 @@ mod tests {
             CleanReport { foreign: vec!["/m/x".into()], foreign_count: 500, ..CleanReport::default() };
         let expected = "it contains 500 files that longhaul did not create";
         assert_eq!(foreign_files_text(&report).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn test_data_of_another_computer_is_named_and_stays() {
+        let role = longhaul_model::Role::Share;
+        let target = Target { name: "smb".parse().unwrap(), path: "/m/smb".into(), role };
+        let facts =
+            DatabaseFacts { other_machines: vec!["0123456789abcdef".to_owned()], ..DatabaseFacts::default() };
+        let purge = Purge {
+            database: "/d/longhaul.sqlite".into(),
+            database_facts: facts,
+            targets: vec![target],
+            folders: vec![],
+            is_of_config: true,
+        };
+        let left: Vec<PathBuf> = purge.sandboxes_of_others().into_iter().map(|item| item.path).collect();
+        assert_eq!(left, [Path::new("/m/smb/.longhaul-0123456789abcdef-smb")]);
+        assert!(purge.known_targets().sandboxes.is_empty(), "it is not deleted");
     }
 }

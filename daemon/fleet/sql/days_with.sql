@@ -31,30 +31,37 @@ epoch_readings AS {{materialized}}(
     WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void'
 ),
 -- The failure cap: 20 times the median of the fastest share on the first day with three times, from 60 to 900 s. The first day of
--- all epochs and with the warm-up, so that the cap never moves, but without times that are dated before their epoch began. A failure
--- counts as the cap, or as the time on the other share if that is longer.
+-- all epochs and with the warm-up, so that the cap never moves, but without times that are dated before their epoch began. The first
+-- day is the one that began with the earliest round, whatever its date: a clock may have been wrong. A failure counts as the cap, or
+-- as the time on the other share if that is longer.
 share_times AS (
-    SELECT c.source AS source, c.metric AS metric, c.target AS target, c.day AS day, c.seconds AS seconds
+    SELECT c.source AS source, c.metric AS metric, c.target AS target, c.day AS day, c.round AS round, c.seconds AS seconds
     FROM readings AS c
     JOIN scales AS s ON c.source = s.source AND c.scale = s.scale
     JOIN epoch_runs AS e ON c.source = e.source AND c.target = e.target AND c.epoch = e.epoch AND c.scale = e.scale
     WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void' AND c.role = 'share'
         AND c.outcome = 'ok' AND c.seconds IS NOT NULL AND c.day >= e.first_day
 ),
-daily_times AS {{materialized}}(
-    SELECT source, metric, target, day, {{median_seconds}} AS usual
+daily_times AS (
+    SELECT source, metric, target, day, min(round) AS first_round, {{median_seconds}} AS usual
     FROM share_times
     GROUP BY source, metric, target, day
     HAVING count(*) >= 3
 ),
+target_days AS {{materialized}}(
+    SELECT d.source AS source, d.metric AS metric, d.target AS target, min(d.first_round) AS began,
+        {{day_of_first_round}} AS first_day, {{usual_of_first_round}} AS first_usual
+    FROM daily_times AS d
+    GROUP BY d.source, d.metric, d.target
+),
 first_days AS (
-    SELECT source, metric, min(day) AS day FROM daily_times GROUP BY source, metric
+    SELECT t.source AS source, t.metric AS metric, {{first_day_of_targets}} AS day FROM target_days AS t GROUP BY t.source, t.metric
 ),
 usual_times AS (
-    SELECT d.source AS source, d.metric AS metric, min(d.usual) AS usual
-    FROM daily_times AS d
-    JOIN first_days AS f ON d.source = f.source AND d.metric = f.metric AND d.day = f.day
-    GROUP BY d.source, d.metric
+    SELECT t.source AS source, t.metric AS metric, min(t.first_usual) AS usual
+    FROM target_days AS t
+    JOIN first_days AS f ON t.source = f.source AND t.metric = f.metric AND t.first_day = f.day
+    GROUP BY t.source, t.metric
 ),
 caps AS (
     SELECT m.source AS source, m.metric AS metric,

@@ -11,7 +11,7 @@ use object_store::{ObjectMeta, ObjectStore as _, ObjectStoreExt as _};
 
 use crate::Error;
 use crate::error::text_of;
-use crate::folder::Listed;
+use crate::folder::ListedFile;
 use crate::layout::{FileKey, MANIFESTS, MAX_FILE_BYTES, SCHEMA_PREFIX, template_path};
 use crate::location::{Collection, Content};
 
@@ -105,14 +105,14 @@ impl Checker<'_> {
                 let mut list = collection.store.list(Some(&collection.root));
                 while let Some(found) = next_object(list.try_next(), &collection.name).await? {
                     let (path, size) = (found.location.to_string(), Some(found.size));
-                    self.visit(Listed { path, location: Ok(found.location), size }).await?;
+                    self.visit(ListedFile { path, location: Ok(found.location), size }).await?;
                 }
             }
         }
         Ok(self.report)
     }
 
-    async fn visit(&mut self, listed: Listed) -> Result<(), Error> {
+    async fn visit(&mut self, listed: ListedFile) -> Result<(), Error> {
         self.listed += 1;
         self.refuse_more_than(MAX_LISTED, self.listed, "files")?;
         match self.check(&listed).await? {
@@ -133,7 +133,7 @@ impl Checker<'_> {
     }
 
     /// Moves a refused file away, if that is wanted. Returns the reason of the refusal, with that of a move that failed.
-    async fn move_away(&self, listed: &Listed, reason: String) -> String {
+    async fn move_away(&self, listed: &ListedFile, reason: String) -> String {
         match (self.refused, &listed.location) {
             (RefusedFiles::Move, Ok(path)) => match move_refused(self.collection, path).await {
                 Ok(()) => reason,
@@ -148,7 +148,7 @@ impl Checker<'_> {
         if found > limit { Err(Error::TooMany { subject, limit, collection }) } else { Ok(()) }
     }
 
-    async fn check(&self, listed: &Listed) -> Result<Checked, Error> {
+    async fn check(&self, listed: &ListedFile) -> Result<Checked, Error> {
         let root = &self.collection.root;
         let first = first_folder(root, &listed.path);
         let is_in_tables = first.starts_with(SCHEMA_PREFIX);

@@ -9,7 +9,7 @@ use longhaul_export::fleet::{
 };
 use longhaul_model::time::DAY;
 use longhaul_model::{FreshnessSample, History, Resolution, Timestamp, fnv};
-use longhaul_store::{Reader, SampleFilter, StoredOperation};
+use longhaul_store::{OTHER_COMPUTER_EVENT, Reader, SampleFilter, StoredOperation};
 
 use crate::Error;
 use crate::layout::{FileKey, template_path};
@@ -72,6 +72,37 @@ pub fn export(
     crate::runtime::block_on(Exporter::open(reader, collection, settings)?.run())
 }
 
+/// The part of a database that was measured on this computer. The rest is exported by the computer that used the database before.
+struct OwnRecords {
+    /// Number of the last round on another computer.
+    rounds_elsewhere: i64,
+    /// Time from which this computer uses the database.
+    since: Timestamp,
+}
+
+impl OwnRecords {
+    fn of(reader: &Reader) -> Result<Self, Error> {
+        let events = reader.events(None)?;
+        let change = events.iter().rfind(|stored| stored.event.kind == OTHER_COMPUTER_EVENT);
+        Ok(Self {
+            rounds_elsewhere: reader.rounds_elsewhere()?,
+            since: change.map_or(Timestamp::MIN, |stored| stored.event.at_us),
+        })
+    }
+
+    fn of_history(&self, mut history: History) -> History {
+        history.rounds.retain(|round| round.number > self.rounds_elsewhere);
+        history.runs.retain(|run| run.round > self.rounds_elsewhere);
+        history.events.retain(|event| event.at_us >= self.since);
+        history
+    }
+
+    fn of_freshness(&self, mut samples: Vec<FreshnessSample>) -> Vec<FreshnessSample> {
+        samples.retain(|sample| sample.round.is_none_or(|round| round > self.rounds_elsewhere));
+        samples
+    }
+}
+
 struct Exporter<'a> {
     reader: &'a Reader,
     collection: &'a Collection,
@@ -80,6 +111,8 @@ struct Exporter<'a> {
     history: History,
     last_run: LastRun,
     freshness: Vec<FreshnessSample>,
+    /// Time from which samples are of this computer.
+    own_since: Timestamp,
     report: ExportReport,
 }
 
@@ -89,7 +122,8 @@ impl<'a> Exporter<'a> {
         collection: &'a Collection,
         settings: &'a ExportSettings,
     ) -> Result<Self, Error> {
-        let history = reader.history()?;
+        let own = OwnRecords::of(reader)?;
+        let history = own.of_history(reader.history()?);
         let last = history.runs.last().ok_or(Error::Empty)?;
         let machine_id = reader.machine_id()?.ok_or(Error::Empty)?;
         // Not from the history, which leaves out replays of former recordings: the first run may become one.
@@ -109,8 +143,9 @@ impl<'a> Exporter<'a> {
             ..ExportReport::default()
         };
         let history = WeekRecords::prepare(plausible.history);
-        let freshness = reader.freshness(Timestamp::MIN)?;
-        Ok(Self { reader, collection, settings, origin, history, last_run, freshness, report })
+        let freshness = own.of_freshness(reader.freshness(own.since)?);
+        let own_since = own.since;
+        Ok(Self { reader, collection, settings, origin, history, last_run, freshness, own_since, report })
     }
 
     async fn run(mut self) -> Result<ExportReport, Error> {
@@ -214,7 +249,7 @@ impl<'a> Exporter<'a> {
                     target: None,
                     kind: None,
                     step: Resolution::Hour,
-                    since,
+                    since: since.max(self.own_since),
                     until: since + 7 * DAY,
                 };
                 records.samples(&self.reader.probe_steps(&filter)?)?

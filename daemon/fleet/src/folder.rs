@@ -19,7 +19,7 @@ pub(crate) struct SharedFolder(Dir);
 
 /// A file that was found in a collection.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedFile {
     /// Path in the collection, as text for the user.
     pub(crate) path: String,
     /// Path by which it is read and moved, or the reason why it is neither.
@@ -80,10 +80,10 @@ fn below(path: &Path) -> &FilePath {
 pub(crate) struct Walk<'a> {
     folder: &'a Dir,
     /// Entries that were listed and not visited, last first.
-    pending: Vec<Pending>,
+    pending: Vec<PendingEntry>,
 }
 
-struct Pending {
+struct PendingEntry {
     path: PathBuf,
     kind: io::Result<FileType>,
 }
@@ -101,7 +101,7 @@ impl Walk<'_> {
             }
             if !is_unfinished(&entry.file_name()) {
                 let path = path.join(entry.file_name());
-                found.push(Pending { kind: self.kind_of(&entry, &path), path });
+                found.push(PendingEntry { kind: self.kind_of(&entry, &path), path });
             }
         }
         found.sort_by(|one, other| other.path.cmp(&one.path));
@@ -124,10 +124,10 @@ impl Walk<'_> {
 }
 
 impl Iterator for Walk<'_> {
-    type Item = Listed;
+    type Item = ListedFile;
 
-    fn next(&mut self) -> Option<Listed> {
-        while let Some(Pending { path, kind }) = self.pending.pop() {
+    fn next(&mut self) -> Option<ListedFile> {
+        while let Some(PendingEntry { path, kind }) = self.pending.pop() {
             let location = match kind {
                 Ok(kind) if kind.is_dir() => match self.list(&path) {
                     Ok(()) => continue,
@@ -140,7 +140,7 @@ impl Iterator for Walk<'_> {
                 Ok(_) => Err("it is neither a file nor a folder: remove it".to_owned()),
                 Err(error) => Err(format!("it cannot be looked at: {error}")),
             };
-            return Some(Listed { path: path.to_string_lossy().into_owned(), location, size: None });
+            return Some(ListedFile { path: path.to_string_lossy().into_owned(), location, size: None });
         }
         None
     }

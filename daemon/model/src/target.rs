@@ -14,7 +14,8 @@ use utoipa::ToSchema;
 pub struct Target {
     /// Name, unique within a configuration.
     pub name: TargetName,
-    /// Folder, as the user wrote it. The supervisor process never accesses it.
+    /// Folder, as the user wrote it. The supervisor process never accesses it, and of the path it reads only symbolic links on local
+    /// disks, above any share.
     pub path: PathBuf,
     /// Role in comparisons: a share that is compared, or a baseline next to the comparison.
     pub role: Role,

@@ -34,4 +34,4 @@ pub use plan::ReplayPlan;
 pub use recording::{Account, RecordedTimes, Recording, Source, UnknownCall};
 pub use scrub::Scrubber;
 pub use trace::{CallTime, FoundFile, Note, TraceAction, TraceEvent, TraceSink};
-pub use tree::{FileKind, InitialState, Node, PowerOfTwo};
+pub use tree::{FileKind, InitialState, MAX_DEPTH, Node, PowerOfTwo};

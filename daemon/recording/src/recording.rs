@@ -75,7 +75,7 @@ pub struct Account {
     #[serde(default)]
     pub added_openings: u64,
     /// Number of operations that were left out because the recording was full, or had too many names
-    /// ([`MAX_NODES`](crate::MAX_NODES)).
+    /// ([`MAX_NODES`](crate::MAX_NODES)), or because their path had ([`MAX_DEPTH`](crate::MAX_DEPTH)).
     #[serde(default)]
     pub over_limit: u64,
     /// Number of operations that were left out because the trace does not show the opening or the path of their file.

@@ -5,6 +5,10 @@ use strum::VariantArray;
 
 use crate::NodeNumber;
 
+/// Largest number of names in the path of a node. Operations on deeper names are left out, because a cleaning of a sandbox does not
+/// remove what is nested more deeply.
+pub const MAX_DEPTH: u8 = 250;
+
 /// A path in the recorded folder: the name of a file or folder, or a name that was looked for.
 ///
 /// The first node of a recording is the recorded folder itself. Parents stand before their children.

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{FailureReport, TargetExamination};
-use longhaul_model::{Progress, TargetName, Timestamp};
+use longhaul_model::{Outcome, Progress, TargetName, Timestamp};
 use parking_lot::Mutex;
 
 use crate::command::Command;
@@ -46,8 +46,8 @@ pub enum RoundEvent {
     VersionMismatch,
     /// A run starts.
     RunStarted { target: TargetName, workload: String },
-    /// A run has ended and is stored.
-    RunEnded,
+    /// A run has ended with this outcome, and is stored.
+    RunEnded(Outcome),
     /// A preparation wrote this number of bytes, at this time.
     CorpusPrepared { target: TargetName, bytes: u64, at: Timestamp },
     /// A run could not be stored yet, at this time.

@@ -113,18 +113,20 @@ pub fn links_to(
     servers: &BTreeSet<ServerAddress>,
     link_to: impl Fn(Option<IpAddr>) -> Option<NetworkLink>,
 ) -> Vec<NetworkLink> {
-    let remote = servers.iter().filter_map(|server| match server {
-        ServerAddress::Known(address) => Some(*address).filter(|address| !address.is_loopback()),
-        ServerAddress::Pending | ServerAddress::Unroutable => None,
-    });
-    let links: Vec<NetworkLink> = remote.filter_map(|address| link_to(Some(address))).collect();
+    let is_remote = |server: &&ServerAddress| match server {
+        ServerAddress::Known(address) => !address.is_loopback(),
+        ServerAddress::Pending | ServerAddress::Unroutable => true,
+    };
+    let mut remote = servers.iter().filter(is_remote).peekable();
     // The default route may lead elsewhere, such as into a VPN, while the server is in the local network.
-    let is_remote =
-        |server: &ServerAddress| matches!(server, ServerAddress::Pending | ServerAddress::Unroutable);
-    if links.is_empty() && !servers.iter().any(is_remote) {
+    if remote.peek().is_none() {
         return link_to(None).into_iter().collect();
     }
-    links
+    let known = remote.filter_map(|server| match server {
+        ServerAddress::Known(address) => Some(*address),
+        ServerAddress::Pending | ServerAddress::Unroutable => None,
+    });
+    known.filter_map(|address| link_to(Some(address))).collect()
 }
 
 fn link_names(links: &[NetworkLink]) -> BTreeSet<&str> {
@@ -246,7 +248,11 @@ mod tests {
     /// Returns the names of the links to these servers. The default route leads into a VPN, 192.0.2.5 is on a cable.
     fn names_of_links_to(servers: &[ServerAddress]) -> Vec<String> {
         let link_to = |server: Option<IpAddr>| {
-            let name = if server == "192.0.2.5".parse().ok() { "en7" } else { "utun4" };
+            let name = match server.map(|address| address.to_string()).as_deref() {
+                Some("192.0.2.5") => "en7",
+                Some(_) => return None,
+                None => "utun4",
+            };
             Some(NetworkLink { name: name.to_owned(), ..NetworkLink::default() })
         };
         let links = links_to(&servers.iter().copied().collect(), link_to);
@@ -259,6 +265,8 @@ mod tests {
             ["192.0.2.5", "127.0.0.1"].map(|address| ServerAddress::Known(address.parse().unwrap()));
         assert_eq!(names_of_links_to(&[nas, this_machine]), ["en7"]);
         let none: [&str; 0] = [];
+        let without_route = ServerAddress::Known("192.0.2.99".parse().unwrap());
+        assert_eq!(names_of_links_to(&[without_route]), none);
         assert_eq!(names_of_links_to(&[ServerAddress::Pending]), none);
         assert_eq!(names_of_links_to(&[ServerAddress::Unroutable]), none);
         assert_eq!(names_of_links_to(&[nas, ServerAddress::Pending]), ["en7"]);

@@ -23,7 +23,8 @@ CREATE TABLE mismatch_by_protocol (
     expected      BLOB    NOT NULL, -- at most 4096 bytes; never exported or sent
     found         BLOB    NOT NULL
 ) STRICT;
-INSERT INTO mismatch_by_protocol
+INSERT INTO mismatch_by_protocol (number, target, protocol, run, epoch, file, offset, length, pattern, found_us, last_found_us,
+        times_found, written_us, last_good_us, phase, cache, reread, elsewhere, fingerprint, expected, found)
     SELECT mismatch.number, mismatch.target, run.protocol, mismatch.run, run.epoch, file, offset, length, pattern, found_us, last_found_us,
         times_found, written_us, last_good_us, phase, cache, reread, elsewhere, fingerprint, expected, found
     FROM mismatch JOIN run ON run.number = mismatch.run;

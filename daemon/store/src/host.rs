@@ -9,14 +9,10 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Fault;
 use crate::events;
+use crate::rows::query_all;
 
 /// Kind of the event that another computer uses the database from then on.
-const EVENT_KIND: &str = "other-computer";
-
-/// Query for the seed of the last round of this computer.
-pub(crate) const LAST_SEED_QUERY: &str = "SELECT seed FROM round WHERE number >
-        coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'rounds_elsewhere'), 0)
-    ORDER BY number DESC LIMIT 1";
+pub const OTHER_COMPUTER_EVENT: &str = "other-computer";
 
 /// Digest of the id of the computer that uses a database, with the random salt of that database: it does not identify the computer.
 struct HostTag {
@@ -37,6 +33,11 @@ impl HostTag {
     fn is_of(&self, host: &str) -> bool {
         self.digest == digest("host", &self.salt, host)
     }
+
+    /// Returns the key in the table `meta` under which the machine id of this computer stays known while another one uses the database.
+    fn machine_id_key(&self) -> String {
+        format!("machine_id:{}", self.digest)
+    }
 }
 
 /// Stores which computer uses the database, by its id `host`; `None` if the id is unknown, which changes nothing. If another computer
@@ -50,32 +51,53 @@ pub(crate) fn claim(connection: &mut Connection, host: Option<&str>) -> Result<O
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // It is read again under the write lock, because another process may have stored it in the meantime.
     let known = read_tag(&transaction)?;
+    let salt = known.as_ref().map_or_else(|| random_salt(&transaction), |tag| Ok(tag.salt.clone()))?;
+    let own = HostTag::new(salt, host);
     let machine = match &known {
-        Some(tag) if !tag.is_of(host) => {
-            // It follows from the ids, so that a computer that returns finds its sandboxes again.
-            let machine = digest("machine", &tag.salt, host);
-            start_over(&transaction, &machine)?;
+        Some(tag) if tag.digest != own.digest => {
+            // A computer that returns finds its sandboxes again. The id of another one follows from its own, so that one that gets a
+            // second copy of the same file finds those of the first copy.
+            let new = || digest("machine", &own.salt, host);
+            let machine = earlier_machine_id(&transaction, &own)?.unwrap_or_else(new);
+            start_over(&transaction, tag, &machine)?;
             Some(machine)
         }
         _ => None,
     };
-    let salt = known.map_or_else(|| random_salt(&transaction), |tag| Ok(tag.salt))?;
-    let HostTag { salt, digest } = HostTag::new(salt, host);
     let store = "INSERT OR REPLACE INTO meta (key, value) VALUES ('host', ?1)";
-    transaction.execute(store, [format!("{salt}-{digest}")])?;
+    transaction.execute(store, [format!("{}-{}", own.salt, own.digest)])?;
     transaction.commit()?;
     Ok(machine)
 }
 
-/// Returns whether another computer than `host` used the database last. False if one of them is unknown.
-pub(crate) fn is_of_another(cx: &Connection, host: Option<&str>) -> Result<bool, Fault> {
-    Ok(read_tag(cx)?.zip(host).is_some_and(|(tag, host)| !tag.is_of(host)))
+/// Returns the machine id of the computer `host`, also if another one used the database since. `None`: it has none yet.
+pub(crate) fn own_machine_id(cx: &Connection, host: Option<&str>) -> Result<Option<String>, Fault> {
+    match read_tag(cx)?.zip(host) {
+        Some((tag, host)) if !tag.is_of(host) => earlier_machine_id(cx, &HostTag::new(tag.salt, host)),
+        _ => meta(cx, "machine_id"),
+    }
+}
+
+/// Returns the machine ids of the computers other than `host` that used the database.
+pub(crate) fn machine_ids_elsewhere(cx: &Connection, host: Option<&str>) -> Result<Vec<String>, Fault> {
+    let own = own_machine_id(cx, host)?;
+    let query =
+        "SELECT DISTINCT value FROM meta WHERE key GLOB 'machine_id*' AND value IS NOT ?1 ORDER BY value";
+    query_all(cx, query, [own], |row| Ok(row.get(0)?))
+}
+
+/// Returns the number of the last round on another computer; 0 if all rounds are of this one.
+pub(crate) fn rounds_elsewhere(cx: &Connection) -> Result<i64, Fault> {
+    Ok(meta(cx, "rounds_elsewhere")?.and_then(|number| number.parse().ok()).unwrap_or(0))
 }
 
 /// Replaces the machine id, ends the epoch of each target, and stores an event. The rounds so far are those of another computer, so
-/// that their seed is not used any more.
-fn start_over(transaction: &Transaction<'_>, machine: &str) -> Result<(), Fault> {
+/// that their seed is not used any more. Its id stays known under its tag `before`.
+fn start_over(transaction: &Transaction<'_>, before: &HostTag, machine: &str) -> Result<(), Fault> {
     let now = wall_clock();
+    let keep_id =
+        "INSERT OR REPLACE INTO meta (key, value) SELECT ?1, value FROM meta WHERE key = 'machine_id'";
+    transaction.execute(keep_id, [before.machine_id_key()])?;
     transaction.execute("UPDATE meta SET value = ?1 WHERE key = 'machine_id'", [machine])?;
     let mark_rounds = "INSERT OR REPLACE INTO meta (key, value)
         SELECT 'rounds_elsewhere', CAST(coalesce(max(number), 0) AS TEXT) FROM round";
@@ -84,14 +106,23 @@ fn start_over(transaction: &Transaction<'_>, machine: &str) -> Result<(), Fault>
         SELECT target, ?1, path, protocol, negotiated FROM epoch
         WHERE number IN (SELECT max(number) FROM epoch GROUP BY target) ORDER BY number";
     transaction.execute(end_epochs, [now.as_us()])?;
-    let event = Event { target: None, kind: EVENT_KIND.to_owned(), detail: Value::Null, at_us: now };
+    let kind = OTHER_COMPUTER_EVENT.to_owned();
+    let event = Event { target: None, kind, detail: Value::Null, at_us: now };
     events::insert_event(transaction, &event).map(drop)
 }
 
 fn read_tag(cx: &Connection) -> Result<Option<HostTag>, Fault> {
-    let query = "SELECT value FROM meta WHERE key = 'host'";
-    let stored: Option<String> = cx.query_row(query, [], |row| row.get(0)).optional()?;
-    Ok(stored.as_deref().and_then(HostTag::parse))
+    Ok(meta(cx, "host")?.as_deref().and_then(HostTag::parse))
+}
+
+/// Returns the machine id that a computer had before another one used the database.
+fn earlier_machine_id(cx: &Connection, computer: &HostTag) -> Result<Option<String>, Fault> {
+    meta(cx, &computer.machine_id_key())
+}
+
+/// Returns a value of the table `meta`; `None` if it is not stored.
+fn meta(cx: &Connection, key: &str) -> Result<Option<String>, Fault> {
+    Ok(cx.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0)).optional()?)
 }
 
 fn random_salt(cx: &Connection) -> Result<String, Fault> {

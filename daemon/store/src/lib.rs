@@ -52,6 +52,7 @@ mod tests;
 
 pub use bulk::Bulk;
 pub use error::{Error, Result};
+pub use host::OTHER_COMPUTER_EVENT;
 pub use insert::CALL_RETENTION_DAYS;
 pub use location::{check_database_location, create_database_folder};
 pub use longhaul_model::stored::{

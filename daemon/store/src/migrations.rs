@@ -122,4 +122,35 @@ mod tests {
         assert!(MIGRATIONS.is_sorted_by(|a, b| a.name < b.name));
         assert!(MIGRATIONS.iter().all(|migration| migration.name.starts_with("20")));
     }
+
+    /// Columns of a wrong range that the migration to wrong ranges by protocol copies.
+    const MISMATCH_COLUMNS: &str =
+        "number, target, run, file, offset, length, pattern, found_us, last_found_us, times_found,
+        written_us, last_good_us, phase, cache, reread, elsewhere, fingerprint, expected, found";
+
+    /// Returns the values of columns of the only wrong range, as in SQL.
+    fn mismatch(connection: &Connection, columns: &str) -> String {
+        let values: Vec<String> = columns.split(',').map(|column| format!("quote({column})")).collect();
+        let query = format!("SELECT {} FROM mismatch", values.join(" || ', ' || "));
+        connection.query_row(&query, [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn migration_keeps_all_values_of_a_wrong_range() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.pragma_update(None, "foreign_keys", false).unwrap();
+        let name = "2026-11-29-wrong-range-by-protocol";
+        let before = MIGRATIONS.iter().position(|migration| migration.name == name).unwrap();
+        (0..before).for_each(|_| apply_next(&mut connection).unwrap());
+        let run = "INSERT INTO run (number, trace_id, round, slot, target, epoch, protocol, workload, scale, outcome, started_us,
+                utc_offset_seconds, seconds, facts, conditions)
+            VALUES (7, 't', 1, 0, 2, 3, 'protocol', 'w', 'quick', 'ok', 0, 0, 1.0, '{}', '{}')";
+        connection.execute(run, []).unwrap();
+        let values = "5, 2, 7, 'file', 11, 12, 'pattern', 13, 14, 15, 16, 17, 'phase', 'cache', 'reread', 'elsewhere', 18, X'01', X'02'";
+        let wrong_range = format!("INSERT INTO mismatch ({MISMATCH_COLUMNS}) VALUES ({values})");
+        connection.execute(&wrong_range, []).unwrap();
+        apply(&mut connection).unwrap();
+        assert_eq!(mismatch(&connection, MISMATCH_COLUMNS), values);
+        assert_eq!(mismatch(&connection, "protocol, epoch"), "'protocol', 3");
+    }
 }

@@ -102,11 +102,12 @@ impl Reader {
         })
     }
 
-    /// Returns the start of the first run. `None`: there is no run yet.
+    /// Returns the start of the first run on this computer. `None`: there is no run yet.
     pub fn first_run_started(&self) -> Result<Option<Timestamp>> {
-        let query = "SELECT started_us FROM run ORDER BY number LIMIT 1";
+        let query = "SELECT started_us FROM run WHERE round > ?1 ORDER BY number LIMIT 1";
         self.in_snapshot("read the start of the first run", |cx| {
-            Ok(cx.query_row(query, [], |row| row.get(0)).optional()?.map(Timestamp::from_us))
+            let elsewhere = host::rounds_elsewhere(cx)?;
+            Ok(cx.query_row(query, [elsewhere], |row| row.get(0)).optional()?.map(Timestamp::from_us))
         })
     }
 
@@ -193,20 +194,31 @@ impl Reader {
         self.in_snapshot("read the machine's id", read_machine_id)
     }
 
-    /// Returns the machine id, like [`Reader::machine_id`]. `None` also if another computer used the database last: its sandboxes are
-    /// not those of this one.
+    /// Returns the machine id of this computer, also if another one used the database since: the sandboxes of that one are not those
+    /// of this one. `None`: it has none yet.
     pub fn own_machine_id(&self) -> Result<Option<String>> {
         let host = host_id();
-        self.in_snapshot("read the machine's id", |cx| match host::is_of_another(cx, host.as_deref())? {
-            true => Ok(None),
-            false => read_machine_id(cx),
-        })
+        self.in_snapshot("read the machine's id", |cx| host::own_machine_id(cx, host.as_deref()))
+    }
+
+    /// Returns the machine ids of the other computers that used the database. They are in the names of their sandboxes.
+    pub fn machine_ids_elsewhere(&self) -> Result<Vec<String>> {
+        let host = host_id();
+        self.in_snapshot("read the machine ids", |cx| host::machine_ids_elsewhere(cx, host.as_deref()))
+    }
+
+    /// Returns the number of the last round on another computer, which used the database before this one; 0 if there is none. The
+    /// rounds up to it are neither exported nor shared as those of this computer.
+    pub fn rounds_elsewhere(&self) -> Result<i64> {
+        self.in_snapshot("read which rounds are of another computer", host::rounds_elsewhere)
     }
 
     /// Returns the seed of the last round on this computer. `None`: there was none.
     pub fn seed_of_last_round(&self) -> Result<Option<u64>> {
         self.in_snapshot("read the seed of the last round", |cx| {
-            let seed: Option<i64> = cx.query_row(host::LAST_SEED_QUERY, [], |row| row.get(0)).optional()?;
+            let query = "SELECT seed FROM round WHERE number > ?1 ORDER BY number DESC LIMIT 1";
+            let elsewhere = host::rounds_elsewhere(cx)?;
+            let seed: Option<i64> = cx.query_row(query, [elsewhere], |row| row.get(0)).optional()?;
             Ok(seed.map(i64::cast_unsigned))
         })
     }

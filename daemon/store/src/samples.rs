@@ -89,15 +89,25 @@ fn delete_expired(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
     usage::delete_expired(cx, now)
 }
 
-/// Returns the time before which rows expire that are kept for a number of days; `None` while fewer days have samples. It is also
-/// before that many days with samples: a clock that is years ahead for a minute must not delete what was measured.
+/// Returns the time before which samples expire that are kept for a number of days; see [`oldest_kept_of`].
 pub(crate) fn oldest_kept(cx: &Connection, now: Timestamp, days: u32) -> Result<Option<Timestamp>, Fault> {
+    oldest_kept_of(cx, &format!("machine WHERE step = '{}'", Resolution::HalfDay.name()), now, days)
+}
+
+/// Returns the time before which rows expire that are kept for a number of days; `None` while fewer days have `rows`, a table in SQL
+/// that may have a condition. It is also before that many days with rows: a clock that is years ahead for a minute must not delete
+/// what was measured.
+pub(crate) fn oldest_kept_of(
+    cx: &Connection,
+    rows: &str,
+    now: Timestamp,
+    days: u32,
+) -> Result<Option<Timestamp>, Fault> {
     let query = format!(
-        "SELECT DISTINCT at_us / {day} * {day} FROM machine WHERE step = ?1 ORDER BY 1 DESC LIMIT 1 OFFSET ?2",
+        "SELECT DISTINCT at_us / {day} * {day} FROM {rows} ORDER BY 1 DESC LIMIT 1 OFFSET ?1",
         day = DAY.as_micros()
     );
-    let values = (Resolution::HalfDay.name(), days);
-    let first_day = existing_row(cx, &query, values, |row| Ok(Timestamp::from_us(row.get(0)?)))?;
+    let first_day = existing_row(cx, &query, [days], |row| Ok(Timestamp::from_us(row.get(0)?)))?;
     Ok(first_day.map(|first_day| first_day.min(now - days * DAY)))
 }
 

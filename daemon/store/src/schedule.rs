@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use crate::error::{Fault, Result};
 use crate::events::stored_event;
+use crate::host;
 use crate::reader::{Reader, stored_round};
 use crate::rows::{TableRow, query_all};
 use longhaul_model::stored::{FreeSpace, RoundCounts, StoredEvent, StoredRound};
@@ -101,16 +102,19 @@ impl Reader {
         Ok(counts)
     }
 
-    /// Returns the number of started rounds, scheduled or started by a user.
+    /// Returns the number of started rounds on this computer, scheduled or started by a user. The order of the runs of the next round
+    /// is drawn from this number and the seed of this computer.
     ///
     /// # Errors
     ///
     /// [`crate::Error::Damaged`] if the file is damaged.
     pub fn count_started_rounds(&self) -> Result<u64> {
-        let query = "SELECT count(*) FROM round WHERE status IS NULL OR status != 'skipped'";
-        let count: i64 =
-            self.in_snapshot("count the rounds", |cx| Ok(cx.query_row(query, [], |row| row.get(0))?))?;
-        Ok(count.cast_unsigned())
+        let query =
+            "SELECT count(*) FROM round WHERE number > ?1 AND (status IS NULL OR status != 'skipped')";
+        self.in_snapshot("count the rounds", |cx| {
+            let count: i64 = cx.query_row(query, [host::rounds_elsewhere(cx)?], |row| row.get(0))?;
+            Ok(count.cast_unsigned())
+        })
     }
 
     /// Returns the end of the last run of a round; `None` if no run of it is stored.

@@ -50,8 +50,12 @@ impl Store {
         Self::open_on(host_id().as_deref(), path, mounts, busy_timeout)
     }
 
-    /// Opens the database as the computer with the id `host`; `None`: the id is unknown.
-    pub(crate) fn open_on(
+    /// Opens the database like [`Store::open`], but as the computer with the id `host`; `None`: the id is unknown.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Store::open`].
+    pub fn open_on(
         host: Option<&str>,
         path: &Path,
         mounts: &[Mount],

@@ -206,7 +206,7 @@ pub(super) fn compare(
         autocorrelation: series.map(|series| series.corrected_autocorrelation()),
         is_steady: steadiness(&pairing.log_ratio_by_day).map(|steadiness| steadiness.is_steady()),
         change: cell.change.clone(),
-        at_round_trip: cell.round_trips.statement(&rule, unadjusted),
+        at_round_trip: cell.round_trips.statement(&rule, unadjusted, least_ln_e),
         rtt_unused: cell.round_trips.unused(),
         days: pairing.log_ratio_by_day.iter().map(day_ratio).collect(),
         subject,

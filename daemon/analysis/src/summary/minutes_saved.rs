@@ -43,16 +43,21 @@ pub(super) fn minutes_saved(
     pairs: &[PairSummary],
     reference: Option<&TargetName>,
 ) -> Option<MinutesSaved> {
+    let is_shown = |pair: &&PairSummary| {
+        let minutes = pair.own_minutes.or(pair.ordinary_minutes);
+        pair.includes(target) && minutes.is_some_and(|minutes| minutes.is_of_all_days)
+    };
     let mut saved: Vec<MinutesSaved> =
-        pairs.iter().filter(|pair| pair.includes(target)).filter_map(|pair| saved_in(pair, target)).collect();
+        pairs.iter().filter(is_shown).filter_map(|pair| saved_in(pair, target)).collect();
     saved.sort_by(|one, other| one.value.total_cmp(&other.value));
     let of_reference = saved.iter().find(|saved| Some(&saved.instead_of) == reference);
     of_reference.or(saved.first()).cloned()
 }
 
-/// Returns the minutes that a target saves against the other target of a pair; negative if it costs them.
+/// Returns the minutes that a target saves against the other target of a pair, also those that are not shown; negative if it costs
+/// them.
 pub(super) fn saved_in(pair: &PairSummary, target: &TargetName) -> Option<MinutesSaved> {
-    let (minutes, profile) = match (pair.weekly_minutes, pair.ordinary_minutes) {
+    let (minutes, profile) = match (pair.own_minutes, pair.ordinary_minutes) {
         (Some(own), _) if own.counted_days.is_some() => (own, ProfileSource::Counted),
         (Some(own), _) => (own, ProfileSource::Own),
         (None, ordinary) => (ordinary?, ProfileSource::OrdinaryWeek),

@@ -26,11 +26,13 @@ pub struct PairSummary {
     pub sequential_weeks: Vec<SequentialWeeks>,
     /// Comparison of the failure episodes of both shares.
     pub reliability: Reliability,
-    /// Difference in minutes a week for the user's usage profile; `None` without a profile, or while the interval
-    /// is infinite.
+    /// Difference in minutes a week for the user's usage profile; `None` without a profile, while the interval is infinite, or
+    /// if days of another kind make most of it.
     pub weekly_minutes: Option<WeeklyMinutes>,
-    /// Like `weekly_minutes`, for an ordinary week; `None` if the user has given a usage profile. Only the recommendation
-    /// uses it.
+    /// Like `weekly_minutes`, but also if days of another kind make most of it. Only the recommendation uses it.
+    #[serde(skip)]
+    pub own_minutes: Option<WeeklyMinutes>,
+    /// Like `own_minutes`, for an ordinary week; `None` if the user has given a usage profile. Only the recommendation uses it.
     #[serde(skip)]
     pub ordinary_minutes: Option<WeeklyMinutes>,
     /// Shares whose data differed from what was written, in their newest epoch. None of them is called better.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::date_of_day;
-use super::window::{AnalysisWindow, RunDays};
+use super::window::AnalysisWindow;
 use longhaul_model::TargetName;
 
 /// Number of days with results of others after which something without any is no longer measured. Calendar days would not do:
@@ -31,21 +31,22 @@ pub(super) fn recent_from(days: &BTreeSet<i64>) -> i64 {
     days.iter().nth_back(DAYS_WITHOUT_RESULT).copied().unwrap_or(i64::MIN)
 }
 
-/// Returns the shares that are no longer measured. A share that never took part in a round with another one is not among them:
-/// in the design of sequential weeks each of them has weeks without a run.
+/// Returns the shares that are no longer measured, while a recent round measured two others. Without these, leaving a share out would
+/// leave no pair; in the design of sequential weeks each share has weeks without a run.
 pub(super) fn unmeasured_shares(scope: &AnalysisWindow<'_>) -> Vec<usize> {
     let shares = scope.shares();
-    let days = |share: &usize| &scope.run_days[*share];
-    let from = recent_from(&shares.iter().flat_map(|share| days(share).days.iter().copied()).collect());
-    let is_unmeasured =
-        |of: &RunDays| of.is_in_shared_round && of.days.last().is_some_and(|last| *last < from);
-    shares.into_iter().filter(|share| is_unmeasured(days(share))).collect()
+    let days = |share: &usize| scope.run_days[*share].iter();
+    let from = recent_from(&shares.iter().flat_map(days).copied().collect());
+    if scope.last_shared_day.is_none_or(|last| last < from) {
+        return vec![];
+    }
+    shares.into_iter().filter(|share| days(share).next_back().is_some_and(|last| *last < from)).collect()
 }
 
 impl UnmeasuredShare {
     /// Describes a share by its index.
     pub(super) fn new(scope: &AnalysisWindow<'_>, share: usize) -> Option<Self> {
-        let day = *scope.run_days[share].days.last()?;
+        let day = *scope.run_days[share].last()?;
         let target = scope.history.targets[share].name.clone();
         Some(Self { target, day, last_day: date_of_day(day).to_string() })
     }

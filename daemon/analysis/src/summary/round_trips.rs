@@ -7,7 +7,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::pairing::PairedDays;
-use super::verdict::{EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, RatioEstimate, Verdict, VerdictRule, verdict};
+use super::verdict::{
+    EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, RatioEstimate, Significance, Verdict, VerdictRule, verdict,
+};
 use crate::stats::{CovariateDay, DayRegression, DaySeries};
 use longhaul_model::median;
 
@@ -129,8 +131,14 @@ impl RoundTrips {
         }
     }
 
-    /// Returns the statement about the round trip time; `None` if the comparison is not adjusted for it.
-    pub(super) fn statement(&self, rule: &VerdictRule, unadjusted: Unadjusted) -> Option<AtRoundTrip> {
+    /// Returns the statement about the round trip time; `None` if the comparison is not adjusted for it. `least_ln_e` is the logarithm
+    /// of the e-value from which on a difference is significant, whatever the other comparisons say.
+    pub(super) fn statement(
+        &self,
+        rule: &VerdictRule,
+        unadjusted: Unadjusted,
+        least_ln_e: f64,
+    ) -> Option<AtRoundTrip> {
         let Self::Adjusted(Adjustment { line, at, .. }) = self else { return None };
         let milliseconds = |logarithm: f64| logarithm.exp() * 1000.0;
         let crossing = line.break_even(rule.alpha);
@@ -139,17 +147,20 @@ impl RoundTrips {
             break_even_rtt_ms: crossing.map(|crossing| milliseconds(crossing.covariate)),
             break_even_low_rtt_ms: crossing.and_then(|crossing| crossing.low).map(milliseconds),
             break_even_high_rtt_ms: crossing.and_then(|crossing| crossing.high).map(milliseconds),
-            has_winner_on_each_side: has_winner_on_each_side(line, rule),
+            has_winner_on_each_side: has_winner_on_each_side(line, rule, least_ln_e),
             unadjusted,
         })
     }
 }
 
 /// Returns true if the verdict rule names one target at the shortest round trip time of a day, and the other at the longest.
-fn has_winner_on_each_side(line: &DayRegression, rule: &VerdictRule) -> bool {
-    // The typical times say nothing about either side: at the break-even they are equal.
-    let rule = VerdictRule { median_seconds: None, ..*rule };
-    let has_winner = |end: &DaySeries| end.days() >= MIN_VERDICT_DAYS && verdict(end, &rule).has_winner();
+fn has_winner_on_each_side(line: &DayRegression, rule: &VerdictRule, least_ln_e: f64) -> bool {
+    // The typical times and the significance are those between the sides, where the times may be equal.
+    let rule = VerdictRule { median_seconds: None, significance: Significance::Significant, ..*rule };
+    let has_winner = |end: &DaySeries| {
+        let is_significant = end.days() >= MIN_VERDICT_DAYS && end.ln_e_value() >= least_ln_e;
+        is_significant && verdict(end, &rule).has_winner()
+    };
     let ends = line.outermost();
     ends.iter().all(has_winner) && ends[0].mean() * ends[1].mean() < 0.0
 }
@@ -165,7 +176,6 @@ fn spread_of_quartiles(mut values: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict::Significance;
     use super::*;
     use longhaul_model::WaitKind;
 
@@ -176,6 +186,8 @@ mod tests {
         median_seconds: None,
         significance: Significance::Significant,
     };
+    /// Logarithm of the e-value that one of 22 comparisons needs.
+    const LEAST_LN_E: f64 = 6.1;
 
     /// Returns 20 days whose log ratio falls by 0.4 for each unit of the logarithm of the round trip time, and is zero at
     /// 5 ms. `seconds` gives the round trip time of a day; `None` for a day without one.
@@ -205,7 +217,7 @@ mod tests {
     fn verdict_is_at_the_median_and_names_the_break_even() {
         let days = days(wandering);
         let adjusted = RoundTrips::of_days(&days, None);
-        let at = adjusted.statement(&RULE, unadjusted(&days)).unwrap();
+        let at = adjusted.statement(&RULE, unadjusted(&days), LEAST_LN_E).unwrap();
         assert!((at.at_rtt_ms - 6.75).abs() < 0.01, "{at:?}");
         let ratio = adjusted.series().unwrap().mean();
         assert!((ratio + 0.4 * (6.75f64 / 5.0).ln()).abs() < 0.01, "{ratio}");
@@ -215,23 +227,42 @@ mod tests {
     }
 
     /// Returns the statement about the first of the days, whose log ratio falls by 0.4 times `slope`.
-    fn statement(count: usize, slope: f64, rule: &VerdictRule) -> AtRoundTrip {
+    fn statement(count: usize, slope: f64) -> AtRoundTrip {
         let mut days = days(wandering);
         days.log_ratio_by_day.truncate(count);
         days.ln_round_trip_by_day.truncate(count);
         days.log_ratio_by_day.iter_mut().for_each(|(_, ratio)| *ratio *= slope);
-        let at = RoundTrips::of_days(&days, None).statement(rule, unadjusted(&days)).unwrap();
+        let at = RoundTrips::of_days(&days, None).statement(&RULE, unadjusted(&days), LEAST_LN_E).unwrap();
         assert!(at.break_even_low_rtt_ms.is_some() && at.break_even_high_rtt_ms.is_some(), "{at:?}");
         at
     }
 
     #[test]
     fn each_side_of_the_break_even_needs_a_verdict_of_its_own() {
-        assert!(statement(20, 1.0, &RULE).has_winner_on_each_side);
-        assert!(!statement(9, 1.0, &RULE).has_winner_on_each_side, "too few days");
-        assert!(!statement(20, 0.2, &RULE).has_winner_on_each_side, "too small to matter");
-        let among_many = VerdictRule { significance: Significance::NotSignificant, ..RULE };
-        assert!(!statement(20, 1.0, &among_many).has_winner_on_each_side);
+        assert!(statement(20, 1.0).has_winner_on_each_side);
+        assert!(!statement(9, 1.0).has_winner_on_each_side, "too few days");
+        assert!(!statement(20, 0.2).has_winner_on_each_side, "too small to matter");
+    }
+
+    /// The break-even of 5 ms is close to the median of 4.9 ms, where there is no difference to find.
+    #[test]
+    fn sides_of_the_break_even_are_tested_at_the_ends() {
+        let mut days = PairedDays::default();
+        for day in 0..28 {
+            let seconds = 0.002 * 6f64.powf(((11 * day) % 28) as f64 / 27.0);
+            let noise = if day % 2 == 0 { 0.05 } else { -0.05 };
+            days.log_ratio_by_day.push((day, -0.4 * (seconds / 0.005).ln() + noise));
+            days.ln_round_trip_by_day.push((day, seconds.ln()));
+        }
+        let adjusted = RoundTrips::of_days(&days, None);
+        assert!(adjusted.series().unwrap().ln_e_value() < 0.0, "not significant among any number");
+        let rule = VerdictRule { significance: Significance::NotSignificant, ..RULE };
+        let has_winners = |least_ln_e| {
+            let at = adjusted.statement(&rule, unadjusted(&days), least_ln_e);
+            at.unwrap().has_winner_on_each_side
+        };
+        assert!(has_winners(LEAST_LN_E));
+        assert!(!has_winners(40.0), "the ends are not significant either");
     }
 
     #[test]
@@ -239,7 +270,7 @@ mod tests {
         let days = days(wandering);
         let adjusted = RoundTrips::of_days(&days, Some(Duration::from_millis(5)));
         assert!(adjusted.series().unwrap().mean().abs() < 0.01);
-        let at = adjusted.statement(&RULE, unadjusted(&days)).unwrap();
+        let at = adjusted.statement(&RULE, unadjusted(&days), LEAST_LN_E).unwrap();
         assert!((at.at_rtt_ms - 5.0).abs() < 1e-9);
     }
 

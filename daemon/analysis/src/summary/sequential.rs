@@ -78,7 +78,8 @@ pub(super) fn sequential_weeks(
     MetricIndex::all().filter_map(on).collect()
 }
 
-/// Returns for each week with enough days the median over days of the logarithm of the day's median time in seconds.
+/// Returns for each week that has ended and has enough days the median over days of the logarithm of the day's median time in
+/// seconds.
 fn weekly_log_medians(
     scope: &AnalysisWindow<'_>,
     position: MetricIndex,
@@ -94,7 +95,12 @@ fn weekly_log_medians(
     for (day, values) in days {
         weeks.entry(Week::of_day(day)).or_default().extend(median(&values));
     }
-    let complete = weeks.into_iter().filter(|(_, days)| days.len() >= MIN_DAYS_PER_WEEK);
+    // The value of a week that still goes on changes until it ends, and intervals count on values that stay.
+    let last_day =
+        scope.history.rounds.last().map_or(scope.last_day, |round| round.day().min(scope.last_day));
+    let complete = weeks
+        .into_iter()
+        .filter(|(week, days)| week.last_day() <= last_day && days.len() >= MIN_DAYS_PER_WEEK);
     complete.filter_map(|(week, days)| Some((week, median(&days)?))).collect()
 }
 
@@ -162,6 +168,7 @@ fn pairs_needed(alpha: f64) -> usize {
 mod tests {
     use super::*;
     use crate::simulation::normal_days;
+    use crate::stats::pairwise_alpha;
 
     fn weeks(numbers: &[i64], value: f64) -> BTreeMap<Week, f64> {
         let wobble = |number: i64| value + 0.01 * (number % 3) as f64;
@@ -184,22 +191,24 @@ mod tests {
         assert_eq!((differences.len(), interval(&differences, 0.05)), (1, None));
     }
 
-    /// Reads the interval of equal targets with each new pair, up to a year of weeks.
+    /// Reads the interval of one metric of two equal targets with each new pair, up to a year of weeks.
     #[test]
     fn looks_at_equal_targets_rarely_show_a_difference() {
+        let alpha = 0.05 / MetricIndex::all().count() as f64;
         let is_wrong = |seed: &u64| {
             let pairs: Vec<f64> = normal_days(26, *seed).into_iter().map(|(_, value)| value).collect();
-            let mut looks = (4..=26).filter_map(|count| interval(&pairs[..count], 0.05));
+            let mut looks = (pairs_needed(alpha)..=26).filter_map(|count| interval(&pairs[..count], alpha));
             looks.any(|ratio| ratio.low > 1.0 || ratio.high < 1.0)
         };
-        let wrong = (0..2_000).filter(is_wrong).count();
-        assert!((5..=100).contains(&wrong), "{wrong} of 2000");
+        let wrong = (0..20_000).filter(is_wrong).count();
+        assert!((5..=66).contains(&wrong), "{wrong} of 20000");
     }
 
     #[test]
     fn interval_of_many_metrics_needs_more_pairs() {
         let metrics = MetricIndex::all().count() as f64;
         assert_eq!((pairs_needed(0.05), pairs_needed(0.05 / metrics)), (4, 6));
+        assert_eq!(pairs_needed(pairwise_alpha(0.05, 3) / metrics), 7, "three shares");
         assert_eq!(interval(&[0.1, 0.2, 0.3, 0.2, 0.1], 0.05 / metrics), None);
     }
 

@@ -140,8 +140,7 @@ pub fn pair_verdicts(
 ) -> Vec<PairSummary> {
     let mut scope = AnalysisWindow::new(history, i64::MIN..=last_day, None);
     (scope.stated_round_trip, scope.describes_waits) = (stated_round_trip, false);
-    let shares = scope.shares();
-    pairs(&scope, &shares, &attempts(&scope))
+    pairs(&scope, &attempts(&scope))
 }
 
 fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
@@ -149,7 +148,9 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     let unmeasured = unmeasured_shares(scope);
     let shares: Vec<usize> = scope.shares().into_iter().filter(|share| !unmeasured.contains(share)).collect();
     let attempts = attempts(scope);
-    let pairs = pairs(scope, &shares, &attempts);
+    let left_out = share_names(scope, &unmeasured);
+    let mut pairs = pairs(scope, &attempts);
+    pairs.retain(|pair| !left_out.iter().any(|name| pair.includes(name)));
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
         .filter(|target| scope.active_epochs[*target].is_some())
         .map(|target| failures(scope, target, &attempts))
@@ -181,8 +182,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
 }
 
 fn test_params(scope: &AnalysisWindow<'_>) -> TestParams {
-    // Bonferroni: the overall intervals of all pairs hold together (docs/methodology.md#many-comparisons). Shares that are no longer
-    // measured count, too: removing one must not make the verdicts about the others less strict.
+    // Bonferroni: the overall intervals of all pairs hold together (docs/methodology.md#many-comparisons).
     let alpha = pairwise_alpha(ALPHA, scope.shares().len());
     TestParams { alpha, threshold: scope.history.settings.threshold }
 }
@@ -206,9 +206,10 @@ fn target_line(scope: &AnalysisWindow<'_>, place: usize) -> Option<TargetLine> {
     })
 }
 
-/// Compares every pair of shares. The significance of the metrics is decided jointly over all pairs (e-BH).
-fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]) -> Vec<PairSummary> {
-    let params = test_params(scope);
+/// Compares every pair of shares. The significance of the metrics is decided jointly over all pairs (e-BH). Shares that are no longer
+/// measured count, too: removing one must not make the verdicts about the others less strict.
+fn pairs(scope: &AnalysisWindow<'_>, attempts: &[Vec<Attempt>]) -> Vec<PairSummary> {
+    let (params, shares) = (test_params(scope), scope.shares());
     // The cap of a metric depends on all targets, so it is the same for all pairs.
     let caps: BTreeMap<MetricIndex, f64> = MetricIndex::all()
         .map(|position| (position, scope.failure_cap(position.workload, position.index)))
@@ -283,20 +284,7 @@ fn pair_summary(
     let from = scope.first_counted_day(pair_data.pair).unwrap_or(i64::MAX);
     let [on_a, on_b] = [pair_data.pair.a, pair_data.pair.b].map(|target| since(&attempts[target], from));
     let judge = |cell: Option<MetricComparison>, subject: Subject| {
-        let cell = cell?;
-        // e-BH only applies to single metrics; comparisons over several metrics use the level of the pair
-        // (docs/methodology.md#many-comparisons).
-        Some(compare(
-            subject,
-            target_names(pair_data),
-            ComparisonInput {
-                cell: &cell,
-                significance: Significance::Significant,
-                unadjusted: Significance::Significant,
-                least_ln_e: f64::NEG_INFINITY,
-            },
-            params,
-        ))
+        Some(compare_several_metrics(subject, target_names(pair_data), &cell?, params))
     };
     let of = |kind: WaitKind, key, activity| {
         let cell = pair_data.compare_weighted(|metric| metric.wait_kind == kind);
@@ -318,6 +306,7 @@ fn pair_summary(
         let minutes = weekly_minutes(pair_data, profile, params.alpha, &days)?;
         Some(WeeklyMinutes { counted_days, ..minutes })
     };
+    let own_minutes = minutes(profile);
     PairSummary {
         a: a.clone(),
         b: b.clone(),
@@ -330,11 +319,29 @@ fn pair_summary(
         },
         tasks,
         reliability: reliability::reliability(&on_a, &on_b, params.alpha),
-        weekly_minutes: minutes(profile),
+        weekly_minutes: own_minutes.filter(|minutes| minutes.is_of_all_days),
+        own_minutes,
         ordinary_minutes: profile.is_empty().then(|| minutes(&ordinary)).flatten(),
         damaged: damaged(scope, [pair_data.pair.a, pair_data.pair.b]),
         failing: failing(target_names(pair_data), &on_a, &on_b),
     }
+}
+
+/// Returns the comparison over several metrics. e-BH only applies to single metrics: these use the level of the pair
+/// (docs/methodology.md#many-comparisons).
+fn compare_several_metrics(
+    subject: Subject,
+    names: PairNames<'_>,
+    cell: &MetricComparison,
+    params: TestParams,
+) -> Comparison {
+    let input = ComparisonInput {
+        cell,
+        significance: Significance::Significant,
+        unadjusted: Significance::Significant,
+        least_ln_e: f64::NEG_INFINITY,
+    };
+    compare(subject, names, input, params)
 }
 
 /// Returns the target whose last rounds all failed while the other one worked; at most one.

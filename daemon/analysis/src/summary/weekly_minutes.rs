@@ -28,12 +28,17 @@ pub struct WeeklyMinutes {
     /// Number of days over which the usage profile was counted; `None` if it was not.
     #[serde(skip)]
     pub counted_days: Option<f64>,
+    /// True if the usual days stand for all days. If not, days of another kind make most of the minutes, no one number is right, and
+    /// none is shown; but the mean of all days has the same sign.
+    #[serde(skip)]
+    pub is_of_all_days: bool,
 }
 
 const MINUTES_PER_HOUR: f64 = 60.0;
 
 /// Returns the additional minutes a week of a pair on the given days. `mix` is the usage profile: times a week by
-/// metric key. `None` without a usage profile, or while the interval is infinite.
+/// metric key. `None` without a usage profile, while the interval is infinite, or if the usual days and all days disagree about
+/// which target costs more.
 pub(super) fn weekly_minutes(
     pair_data: &PairData<'_, '_>,
     mix: &BTreeMap<String, f64>,
@@ -65,17 +70,19 @@ pub(super) fn weekly_minutes(
     let shift = (all - series.mean()).abs();
     let is_moved = DaySeries::has_two_kinds(&by_day) && shift > series.mean().abs() / 2.0;
     let is_noticeable = |hours: f64| hours.abs() * MINUTES_PER_HOUR >= 1.0;
-    let is_contradicted =
-        (all * series.mean() < 0.0 && is_noticeable(all)) || (is_moved && is_noticeable(shift));
+    let has_same_sign = all * series.mean() > 0.0;
+    let is_of_all_days = (has_same_sign || !is_noticeable(all)) && !(is_moved && is_noticeable(shift));
     let total: f64 = wanted.iter().map(|(_, count)| count).sum();
     let covered: f64 = measured.iter().map(|(_, count)| count).sum();
-    (low.is_finite() && high.is_finite() && total > 0.0 && !is_contradicted).then(|| WeeklyMinutes {
+    let is_usable = low.is_finite() && high.is_finite() && total > 0.0;
+    (is_usable && (is_of_all_days || has_same_sign)).then(|| WeeklyMinutes {
         value: series.mean() * MINUTES_PER_HOUR,
         low: low * MINUTES_PER_HOUR,
         high: high * MINUTES_PER_HOUR,
         days: series.days(),
         measured_share: covered / total,
         counted_days: None,
+        is_of_all_days,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Selects the runs that verdicts use, and counts the excluded ones by reason (docs/methodology.md#which-runs-count).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -31,10 +31,12 @@ pub(super) struct AnalysisWindow<'h> {
     pub(super) rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
     /// Like `rounds_by_workload`, with the warm-up: all rounds of the newest epochs.
     pub(super) epoch_rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
-    /// Days on which each target has runs, by target index.
-    pub(super) run_days: Vec<RunDays>,
-    /// Runs from which the failure caps follow.
-    cap_runs: Vec<SelectedRun<'h>>,
+    /// Days on which each target has runs in any epoch, sorted, by target index.
+    pub(super) run_days: Vec<Vec<i64>>,
+    /// Last day with a round that measured two shares; `None` without one.
+    pub(super) last_shared_day: Option<i64>,
+    /// Runs from which the failure caps follow, by workload and target.
+    cap_runs: BTreeMap<(usize, usize), Vec<SelectedRun<'h>>>,
     /// Excluded runs, with the reason.
     pub(super) excluded: Vec<Excluded>,
     /// Round trip time that adjusted verdicts are about; `None` for the median over the days of each comparison.
@@ -51,15 +53,6 @@ pub(super) struct ActiveEpoch {
     pub(super) epoch: i64,
     /// First day after the warm-up, in days since 1970-01-01. The day of the first run and the next day are warm-up.
     pub(super) first_counted_day: i64,
-}
-
-/// Days on which a target has runs, in all its epochs.
-#[derive(Debug, Clone, Default)]
-pub(super) struct RunDays {
-    /// Days in days since 1970-01-01, sorted.
-    pub(super) days: Vec<i64>,
-    /// True if a round measured the target and another share.
-    pub(super) is_in_shared_round: bool,
 }
 
 /// Runs of one workload in one round.
@@ -113,7 +106,7 @@ impl Reading {
 impl<'h> AnalysisWindow<'h> {
     /// Selects the runs of a history in a range of days (since 1970-01-01), at the given scale, or else the configured one if
     /// there are runs at it, or else that of most runs: a single run at another scale must not hide weeks of results. Earlier
-    /// runs only tell when the warm-up was.
+    /// runs only tell when the warm-up was, what a failure counts as, and which shares are no longer measured.
     pub(super) fn new(history: &'h History, days: RangeInclusive<i64>, scale: Option<Scale>) -> Self {
         let mut selected = runs_until(history, *days.end());
         let scale = scale.or_else(|| scale_of(history, &selected, *days.start()));
@@ -124,7 +117,8 @@ impl<'h> AnalysisWindow<'h> {
             selected.round.is_some()
         });
         let other_scale = exclude(&mut selected, OTHER_SCALE, |found| Some(found.run.scale) == scale);
-        let (run_days, cap_runs) = (run_days(history, &selected), cap_runs(history, &selected));
+        let (run_days, cap_runs) = (run_days(history.targets.len(), &selected), cap_runs(history, &selected));
+        let last_shared_day = last_shared_day(history, &selected);
         let active_epochs = active_epochs(history.targets.len(), &selected);
         let older = exclude(&mut selected, OLDER_EPOCH, |SelectedRun { run, .. }| {
             active_epochs[run.target].is_some_and(|active| active.epoch == run.epoch)
@@ -158,6 +152,7 @@ impl<'h> AnalysisWindow<'h> {
             rounds_by_workload,
             epoch_rounds_by_workload,
             run_days,
+            last_shared_day,
             cap_runs,
             excluded: excluded.into_iter().flatten().collect(),
             stated_round_trip: None,
@@ -194,19 +189,14 @@ impl<'h> AnalysisWindow<'h> {
     }
 
     /// Returns the median time in seconds of the fastest share on the first day with enough times; `None` if there is
-    /// no such day.
+    /// no such day. The first day is the one that began with the earliest round, whatever its date: a clock may have been wrong.
     fn usual_seconds(&self, workload: usize, place: usize) -> Option<f64> {
-        let first_day = |target: usize| {
-            let is_own = |run: &RunRecord| (run.target, run.workload) == (target, workload);
-            let own = self.cap_runs.iter().filter(|selected| is_own(selected.run));
-            first_full_day(own.filter_map(|found| Some((found.round?.day, found.run.times.get(place)?))))
-        };
-        let medians: Vec<(i64, f64)> = (0..self.history.targets.len())
-            .filter_map(first_day)
-            .filter_map(|(day, times)| Some((day, median(&times)?)))
-            .collect();
-        let first = medians.iter().map(|(day, _)| *day).min();
-        medians.iter().filter(|(day, _)| Some(*day) == first).map(|(_, time)| *time).reduce(f64::min)
+        let of_workload = self.cap_runs.range((workload, 0)..(workload + 1, 0));
+        let full_days: Vec<FullDay> =
+            of_workload.filter_map(|(_, runs)| first_full_day(runs, place)).collect();
+        let first = full_days.iter().min_by_key(|full| full.first_round)?.day;
+        let usual = full_days.iter().filter(|full| full.day == first).filter_map(|full| median(&full.times));
+        usual.reduce(f64::min)
     }
 
     /// Iterates over the rounds that were planned at the window's scale, from a day to the window's last day.
@@ -226,18 +216,29 @@ pub(super) fn readings_in<'r>(
     rounds.iter().map(move |round| (round.round, round.day, Reading::from_run(round.runs[target], place)))
 }
 
-/// Returns the first day with at least [`MIN_TIMES_FOR_CAP`] times, and the times of that day. `times` must be sorted
-/// by day.
-fn first_full_day(times: impl Iterator<Item = (i64, f64)>) -> Option<(i64, Vec<f64>)> {
-    let mut found: Option<(i64, Vec<f64>)> = None;
-    for (day, seconds) in times {
+/// A day with enough times of one metric on one target to determine the failure cap.
+struct FullDay {
+    /// Local day, in days since 1970-01-01.
+    day: i64,
+    /// Number of the first round of the day that has a time.
+    first_round: i64,
+    /// Times in seconds.
+    times: Vec<f64>,
+}
+
+/// Returns the first day with at least [`MIN_TIMES_FOR_CAP`] times of the metric at `place`. `runs` must be in the order in which
+/// they were made.
+fn first_full_day(runs: &[SelectedRun<'_>], place: usize) -> Option<FullDay> {
+    let mut found: Option<FullDay> = None;
+    for SelectedRun { run, round } in runs {
+        let (Some(round), Some(seconds)) = (round, run.times.get(place)) else { continue };
         match &mut found {
-            Some((known, times)) if *known == day => times.push(seconds),
-            Some((_, times)) if times.len() >= MIN_TIMES_FOR_CAP => break,
-            _ => found = Some((day, vec![seconds])),
+            Some(known) if known.day == round.day => known.times.push(seconds),
+            Some(known) if known.times.len() >= MIN_TIMES_FOR_CAP => break,
+            _ => found = Some(FullDay { day: round.day, first_round: run.round, times: vec![seconds] }),
         }
     }
-    found.filter(|(_, times)| times.len() >= MIN_TIMES_FOR_CAP)
+    found.filter(|known| known.times.len() >= MIN_TIMES_FOR_CAP)
 }
 
 /// A run with what is known about its round.
@@ -275,32 +276,39 @@ fn scale_of(history: &History, runs: &[SelectedRun<'_>], first_day: i64) -> Opti
     configured.or_else(|| Scale::most_frequent(scales))
 }
 
-/// Returns the days with runs of each target. A share that was unavailable did not take part in the round of another one.
-fn run_days(history: &History, runs: &[SelectedRun<'_>]) -> Vec<RunDays> {
-    let mut found = vec![RunDays::default(); history.targets.len()];
-    for round in runs.chunk_by(|one, next| one.run.round == next.run.round) {
-        let measured_share = |SelectedRun { run, .. }: &SelectedRun<'_>| {
-            let is_share = history.targets[run.target].role == Role::Share;
-            (is_share && run.outcome != Outcome::Unavailable).then_some(run.target)
-        };
-        let measured: BTreeSet<usize> = round.iter().filter_map(measured_share).collect();
-        for SelectedRun { run, round } in round {
-            let days = &mut found[run.target].days;
-            let new = round.map(|round| round.day).filter(|day| days.last() != Some(day));
-            days.extend(new);
-        }
-        for target in measured.iter().filter(|_| measured.len() > 1) {
-            found[*target].is_in_shared_round = true;
-        }
+/// Returns the days with runs of each target, sorted.
+fn run_days(targets: usize, runs: &[SelectedRun<'_>]) -> Vec<Vec<i64>> {
+    let mut found: Vec<Vec<i64>> = vec![vec![]; targets];
+    for SelectedRun { run, round } in runs {
+        let days = &mut found[run.target];
+        let new = round.map(|round| round.day).filter(|day| days.last() != Some(day));
+        days.extend(new);
     }
     // A clock that was set back.
-    found.iter_mut().for_each(|of| of.days.sort_unstable());
+    found.iter_mut().for_each(|days| days.sort_unstable());
     found
+}
+
+/// Returns the last day with a round that measured two shares. A share that was unavailable was not measured.
+fn last_shared_day(history: &History, runs: &[SelectedRun<'_>]) -> Option<i64> {
+    let rounds = runs.chunk_by(|one, next| one.run.round == next.run.round);
+    let shared_day = |round: &[SelectedRun<'_>]| {
+        let is_measured = |run: &RunRecord| {
+            history.targets[run.target].role == Role::Share && run.outcome != Outcome::Unavailable
+        };
+        let mut measured = round.iter().filter(|selected| is_measured(selected.run));
+        let first = measured.next()?;
+        measured.any(|other| other.run.target != first.run.target).then_some(first.round?.day)
+    };
+    rounds.filter_map(shared_day).max()
 }
 
 /// Returns the runs that may determine failure caps: completed ones on shares in any epoch, but not those of void rounds or dated
 /// before the first run of their epoch. `daemon/fleet/sql/days_with.sql` uses the same ones.
-fn cap_runs<'h>(history: &History, runs: &[SelectedRun<'h>]) -> Vec<SelectedRun<'h>> {
+fn cap_runs<'h>(
+    history: &History,
+    runs: &[SelectedRun<'h>],
+) -> BTreeMap<(usize, usize), Vec<SelectedRun<'h>>> {
     let mut first_days: HashMap<(usize, i64), i64> = HashMap::new();
     let mut is_usable = |SelectedRun { run, round }: &SelectedRun<'h>| {
         let Some(RoundDay { day, is_void }) = *round else { return false };
@@ -308,7 +316,11 @@ fn cap_runs<'h>(history: &History, runs: &[SelectedRun<'h>]) -> Vec<SelectedRun<
         let is_of_share = history.targets[run.target].role == Role::Share;
         is_of_share && run.outcome == Outcome::Ok && !is_void && day >= first_day
     };
-    runs.iter().copied().filter(|selected| is_usable(selected)).collect()
+    let mut found: BTreeMap<(usize, usize), Vec<SelectedRun<'h>>> = BTreeMap::new();
+    for selected in runs.iter().filter(|selected| is_usable(selected)) {
+        found.entry((selected.run.workload, selected.run.target)).or_default().push(*selected);
+    }
+    found
 }
 
 /// Returns the newest epoch of each target, with the first day after its warm-up.

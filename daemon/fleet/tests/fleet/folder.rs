@@ -117,7 +117,7 @@ fn lost_manifest_leads_to_the_same_files() {
 #[test]
 fn cloned_machine_does_not_replace_the_original() {
     let (machine, fleet) = (Machine::with_rounds_on(&[0]), Fleet::new());
-    let clone = Machine { folder: tempfile::tempdir().unwrap() };
+    let clone = Machine::new();
     fs::copy(machine.database(), clone.database()).unwrap();
     machine.add_round(MONDAY + DAY);
     clone.add_round(MONDAY + DAY + HOUR);
@@ -126,6 +126,28 @@ fn cloned_machine_does_not_replace_the_original() {
     let refused = export(&clone.reader(), &fleet.collection(), &settings(5)).unwrap_err();
     assert!(matches!(refused, Error::SameMachineId { .. }), "{refused}");
     assert_eq!(files(fleet.path()), written);
+}
+
+#[test]
+fn moved_database_enters_the_fleet_only_once() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0, 1]), Fleet::new());
+    let first = export(&machine.reader(), &fleet.collection(), &settings(2)).unwrap();
+    let machine = machine.moved_to("b");
+    let nothing = export(&machine.reader(), &fleet.collection(), &settings(3)).unwrap_err();
+    assert!(matches!(nothing, Error::Empty), "{nothing}");
+    machine.add_round(MONDAY + 3 * DAY);
+    let moved = export(&machine.reader(), &fleet.collection(), &settings(4)).unwrap();
+    assert_ne!(moved.source, first.source);
+    assert_eq!((first.weeks, moved.weeks, moved.files), (1, 1, 4));
+    let one_round =
+        export(&Machine::with_rounds_on(&[3]).reader(), &fleet.collection(), &settings(4)).unwrap();
+    assert_eq!(moved.rows, one_round.rows, "one of three rounds, not all of them again");
+    let machine = machine.moved_to("a");
+    machine.add_round(MONDAY + 4 * DAY);
+    let returned = export(&machine.reader(), &fleet.collection(), &settings(5)).unwrap();
+    assert_eq!(returned.rows, moved.rows);
+    assert!(returned.source != first.source, "its first rounds are not replaced");
+    assert_eq!(returned.source.split('-').next(), first.source.split('-').next());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A database with made-up rounds.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use longhaul_fleet::{ExportSettings, WeeksToWrite};
 use longhaul_model::time::{DAY, HOUR};
@@ -16,14 +17,32 @@ pub const MONDAY: Timestamp = Timestamp::from_us(1_727_654_400_000_000);
 /// A folder with a database in it.
 pub struct Machine {
     pub folder: tempfile::TempDir,
+    /// Id of the computer that uses it.
+    pub host: &'static str,
 }
 
 impl Machine {
     /// Creates the database of a machine with rounds on these days after [`MONDAY`].
     pub fn with_rounds_on(days: &[u32]) -> Self {
-        let machine = Self { folder: tempfile::tempdir().unwrap() };
+        let machine = Self::new();
         days.iter().for_each(|day| machine.add_round(MONDAY + *day * DAY + 9 * HOUR));
         machine
+    }
+
+    /// Creates an empty folder for a database.
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), host: "a" }
+    }
+
+    /// Lets another computer use the database.
+    pub fn moved_to(self, host: &'static str) -> Self {
+        let moved = Self { host, ..self };
+        drop(moved.store());
+        moved
+    }
+
+    fn store(&self) -> Store {
+        Store::open_on(Some(self.host), &self.database(), &[], Duration::from_secs(5)).unwrap()
     }
 
     pub fn database(&self) -> PathBuf {
@@ -51,12 +70,11 @@ impl Machine {
         probe.latency.record(1_000_000);
         let new =
             Samples { targets: vec![target("smb")], probes: vec![probe], now: at, ..Samples::default() };
-        Writer::spawn(Store::open(&self.database(), &[]).unwrap()).add_samples(new).unwrap();
+        Writer::spawn(self.store()).add_samples(new).unwrap();
     }
 
     fn add_runs(&self, started: Timestamp, runs: &[Run]) {
-        let mut store = Store::open(&self.database(), &[]).unwrap();
-        store
+        self.store()
             .bulk_insert(|bulk| {
                 let round = bulk.begin_round(&NewRound::new(started, 1, Scale::Quick))?;
                 for run in runs {

@@ -1,6 +1,8 @@
 //! Parsers for facts about the machine during a measurement: power, temperature, memory, network link.
 
-use longhaul_model::LinkKind;
+use std::path::Path;
+
+use longhaul_model::{LinkKind, Mount};
 
 /// Returns the kind of an interface, by its name and, on Linux, its ARPHRD type
 /// (include/uapi/linux/if_arp.h): 512 is PPP, 65534 is none.
@@ -29,6 +31,29 @@ pub fn machine_id(text: &str) -> Option<String> {
     let id = text.trim();
     let is_id = id.len() == 32 && id.chars().all(|c| c.is_ascii_hexdigit()) && id.chars().any(|c| c != '0');
     is_id.then(|| id.to_ascii_lowercase())
+}
+
+/// Facts about the file `/etc/machine-id` of a system.
+#[derive(Debug, Clone, Copy)]
+pub struct MachineIdFile<'a> {
+    /// Content of the file.
+    pub text: &'a str,
+    /// All mounts of the system.
+    pub mounts: &'a [Mount],
+    /// True if the system is a container.
+    pub is_in_container: bool,
+}
+
+impl MachineIdFile<'_> {
+    /// Path of the file.
+    pub const PATH: &'static str = "/etc/machine-id";
+
+    /// Returns the id if it stays the same after a restart. A container may get a new one at each start, and where systemd cannot
+    /// write the file, it mounts one with a new id over it at each boot (machine-id(5), "First Boot Semantics").
+    pub fn lasting_id(&self) -> Option<String> {
+        let is_mounted_over = self.mounts.iter().any(|mount| mount.point == Path::new(Self::PATH));
+        if is_mounted_over || self.is_in_container { None } else { machine_id(self.text) }
+    }
 }
 
 /// Returns the battery charge in the output of `pmset -g batt`, in percent (PowerManagement pmset/pmset.m).
@@ -63,6 +88,8 @@ pub fn tmutil_running(output: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_model::Protocol;
+
     use super::*;
 
     #[test]
@@ -80,6 +107,22 @@ mod tests {
         for none in ["", "\n", "uninitialized\n", &"0".repeat(32), &id[1..], &format!("{id}0"), "ä"] {
             assert_eq!(machine_id(none), None, "{none}");
         }
+    }
+
+    const ID: &str = "3d1219c7c4c5404aaa1f6d2a48adfda4";
+
+    fn file(mounts: &[Mount]) -> MachineIdFile<'_> {
+        MachineIdFile { text: ID, mounts, is_in_container: false }
+    }
+
+    #[test]
+    fn machine_id_that_changes_with_a_restart_is_none() {
+        let mount = |point: &str| Mount::new(point, "tmpfs", Protocol::Local("tmpfs".to_owned()));
+        let (usual, over) = ([mount("/"), mount("/etc")], [mount("/"), mount("/etc/machine-id")]);
+        assert_eq!(file(&usual).lasting_id().as_deref(), Some(ID));
+        assert_eq!(file(&over).lasting_id(), None, "systemd has mounted it over the file");
+        assert_eq!(MachineIdFile { is_in_container: true, ..file(&usual) }.lasting_id(), None);
+        assert_eq!(MachineIdFile { text: "uninitialized\n", ..file(&usual) }.lasting_id(), None);
     }
 
     #[test]

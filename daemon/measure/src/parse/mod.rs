@@ -40,7 +40,8 @@ pub use facts::{colon_separated, settings, tmutil_destinations};
 pub use first_line::first_line;
 pub use gvfs::protocol_at;
 pub use host::{
-    is_hot, link_kind, machine_id, pmset_dark_wake, pmset_low_power, pmset_percent, tmutil_running,
+    MachineIdFile, is_hot, link_kind, machine_id, pmset_dark_wake, pmset_low_power, pmset_percent,
+    tmutil_running,
 };
 pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use link::{HardwarePort, InterfaceInfo, hardware_ports, ifconfig, route_interface};

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use super::mountinfo::unescaped;
 use longhaul_model::{RequestCounts, RequestKind};
 
-/// Requests that do not show that a program uses files: those that the client sends on its own to maintain its lease, its session
-/// and its knowledge of the server, and those for free space, FSSTAT and STATFS, which desktops send all the time.
-const REQUESTS_WITHOUT_USE: &[&str] = &[
+/// Requests that the client sends on its own to maintain its lease, its session and its knowledge of the
+/// server. No program caused them.
+const CLIENT_INTERNAL_REQUESTS: &[&str] = &[
     "NULL",
     "BIND_CONN_TO_SESSION",
     "CREATE_SESSION",
@@ -21,7 +21,6 @@ const REQUESTS_WITHOUT_USE: &[&str] = &[
     "FREE_STATEID",
     "FSID_PRESENT",
     "FSINFO",
-    "FSSTAT",
     "GETDEVICEINFO",
     "GET_LEASE_TIME",
     "LAYOUTSTATS",
@@ -36,7 +35,6 @@ const REQUESTS_WITHOUT_USE: &[&str] = &[
     "SERVER_CAPS",
     "SETCLIENTID",
     "SETCLIENTID_CONFIRM",
-    "STATFS",
     "TEST_STATEID",
 ];
 
@@ -63,22 +61,22 @@ pub struct NfsStatistics {
 /// Totals of all operations of an NFS mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NfsOperations {
-    /// Number of requests, without those of the client's own housekeeping and those for free space.
+    /// Number of requests, without those of the client's own housekeeping.
     pub requests: u64,
-    /// Number of requests of every kind.
+    /// Number of requests, including those of the client's own housekeeping.
     pub all_requests: u64,
-    /// Number of requests by kind, among those of `requests`. NFS 3 has none that opens a file.
+    /// Number of requests by kind, without those of the client's own housekeeping. NFS 3 has none that opens a file.
     pub by_kind: RequestCounts,
     /// Number of transmissions beyond the first of each request.
     pub retransmits: u64,
     /// Total time from sending to answer of all requests, in milliseconds.
     pub round_trip_ms: u64,
-    /// Total time that the requests of `requests` waited before they were sent, in milliseconds.
+    /// Total time that requests waited before they were sent, in milliseconds, without the client's own housekeeping.
     pub queue_ms: u64,
-    /// Total time from sending to answer of the requests of `requests`, in milliseconds.
+    /// Total time from sending to answer, in milliseconds, without the client's own housekeeping.
     pub answer_ms: u64,
-    /// Total time from the start to the end in the client of the requests of `requests`, in milliseconds; `None` if the file does
-    /// not have the column.
+    /// Total time from the start of a request to its end in the client, in milliseconds, without the client's own
+    /// housekeeping; `None` if the file does not have the column.
     pub execute_ms: Option<u64>,
 }
 
@@ -157,7 +155,7 @@ fn add_transport(mount: &mut NfsStatistics, rest: &str) {
 /// column came with version 1.1 (Linux 5.3).
 fn add_operation(operations: &mut NfsOperations, name: &str, columns: &[u64]) {
     let [requests, transmissions, _, _, _, queue_ms, round_trip_ms, ref rest @ ..] = *columns else { return };
-    if !REQUESTS_WITHOUT_USE.contains(&name) {
+    if !CLIENT_INTERNAL_REQUESTS.contains(&name) {
         operations.requests = operations.requests.wrapping_add(requests);
         operations.queue_ms = operations.queue_ms.wrapping_add(queue_ms);
         operations.answer_ms = operations.answer_ms.wrapping_add(round_trip_ms);
@@ -210,7 +208,7 @@ mod tests {
         assert_eq!((three.age_seconds, three.connects), (Some(86_034), Some(3)));
         let operations = three.operations.unwrap();
         assert_eq!(operations.retransmits, 4);
-        assert_eq!((operations.requests, operations.all_requests), (96, 101));
+        assert_eq!((operations.requests, operations.all_requests), (97, 101));
         assert_eq!(operations.round_trip_ms, 1231);
     }
 
@@ -246,14 +244,6 @@ mod tests {
         let operations = idle.operations.unwrap();
         assert_eq!((operations.requests, operations.all_requests), (2, 23), "two GETATTR");
         assert_eq!(idle.connects, Some(2), "nconnect=2");
-    }
-
-    #[test]
-    fn requests_for_free_space_are_not_use() {
-        let text = "device a:/b mounted on /c with fstype nfs4 statvers=1.1\n\tper-op statistics\n\
-            \tSTATFS: 6 6 0 960 960 0 0 0 0\n\tFSSTAT: 2 2 0 116 168 0 0 0 0\n";
-        let operations = mountstats(text.as_bytes())[0].operations.unwrap();
-        assert_eq!((operations.requests, operations.all_requests), (0, 8));
     }
 
     #[test]

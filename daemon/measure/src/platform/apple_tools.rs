@@ -37,7 +37,7 @@ pub struct ToolError {
 /// Cause of a [`ToolError`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolErrorCause {
-    /// The tool has no output, within this limit.
+    /// The tool has no usable output. It had this much time.
     #[error("{}", failure_text(failure, limit))]
     Failed { failure: ToolFailure, limit: Duration },
     /// The system denies this program the information, with the first line of the output.

@@ -16,7 +16,7 @@ use super::keep_awake::KeepAwake;
 use super::linux::power_supply;
 use super::linux_counters::open_netlink_socket;
 use super::types::MountEvent;
-use crate::parse::{self, BatteryCharge};
+use crate::parse::{self, BatteryCharge, MachineIdFile};
 use longhaul_model::{Mount, NetworkLink};
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
@@ -35,10 +35,20 @@ fn entries(folder: &str, prefix: &str) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// Returns the id of this installation of the system, from `/etc/machine-id`; `None` if there is none. It is confidential: only a
-/// salted digest of it may be stored (machine-id(5)).
+/// Files that Podman and Docker put into their containers.
+const CONTAINER_FILES: [&str; 2] = ["/run/.containerenv", "/.dockerenv"];
+
+/// Returns the id of this installation of the system, from `/etc/machine-id`; `None` if there is none that stays the same after a
+/// restart. It is confidential: only a salted digest of it may be stored (machine-id(5)).
 pub fn host_id() -> Option<String> {
-    parse::machine_id(&text("/etc/machine-id")?)
+    let (text, table) = (text(MachineIdFile::PATH)?, std::fs::read("/proc/self/mountinfo").ok()?);
+    let mounts = parse::mountinfo(&table);
+    let file = MachineIdFile {
+        text: &text,
+        mounts: &mounts,
+        is_in_container: CONTAINER_FILES.iter().any(|path| Path::new(path).exists()),
+    };
+    file.lasting_id()
 }
 
 /// Returns the charge of the machine's batteries in percent, from `/sys/class/power_supply`.

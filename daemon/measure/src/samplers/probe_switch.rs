@@ -73,11 +73,11 @@ impl ProbeSwitch {
         });
     }
 
-    /// Records the I/O policy of the run in progress, and switches the probe off while a Mac throttles it: there the policy covers all
+    /// Records the I/O policy that the run in progress will set, and switches the probe off while a Mac throttles it: there the policy covers all
     /// threads of the process, and slows requests over SMB and AFP, but not over NFS (xnu bsd/man/man3/getiopolicy_np.3:58). On Linux
     /// it covers one thread (ioprio_set(2)).
-    pub fn set_io_policy(&self, system: System, policy: Option<IoPolicy>) {
-        if (system, policy) == (System::MacOs, Some(IoPolicy::Throttled)) {
+    pub fn set_io_policy(&self, system: System, policy: IoPolicy) {
+        if (system, policy) == (System::MacOs, IoPolicy::Throttled) {
             self.update(|state| {
                 state.workload.iter_mut().for_each(|(stage, _)| *stage = WorkloadStage::Throttled)
             });
@@ -155,10 +155,10 @@ mod tests {
     fn probe_is_off_while_a_mac_throttles_the_process() {
         let switch = ProbeSwitch::new(ProbeMode::On);
         switch.set_running("time-machine-throttled");
-        switch.set_io_policy(System::Linux, Some(IoPolicy::Throttled));
-        switch.set_io_policy(System::MacOs, Some(IoPolicy::Default));
+        switch.set_io_policy(System::Linux, IoPolicy::Throttled);
+        switch.set_io_policy(System::MacOs, IoPolicy::Default);
         assert!(switch.is_on());
-        switch.set_io_policy(System::MacOs, Some(IoPolicy::Throttled));
+        switch.set_io_policy(System::MacOs, IoPolicy::Throttled);
         assert!(!switch.is_on());
         assert_eq!(switch.current_workload().as_deref(), Some("time-machine-throttled"));
         switch.set_idle();

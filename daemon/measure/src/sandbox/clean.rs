@@ -42,8 +42,11 @@ pub struct CleanReport {
     pub sandbox_removed: bool,
 }
 
-/// Number of folders inside each other from which they are not longhaul's, and are left alone. Each level has two descriptors open.
+/// Largest number of folders inside each other in the folder of a workload. Deeper ones are not longhaul's, and are left alone. Each
+/// level has two descriptors open.
 const MAX_DEPTH: usize = 256;
+// The tree of a recording is the deepest; the folder of its slice is around it.
+const _: () = assert!(longhaul_recording::MAX_DEPTH as usize + 1 <= MAX_DEPTH);
 
 /// Maximum number of foreign files in a report. Further foreign files are not listed, and not removed either.
 pub const MAX_FOREIGN_LISTED: usize = 20;

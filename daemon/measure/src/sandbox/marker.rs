@@ -136,12 +136,17 @@ fn write_marker(
 /// # Errors
 ///
 /// If an entry cannot be listed: it may be anything.
-fn has_foreign_entry(mut names: impl Iterator<Item = io::Result<OsString>>) -> io::Result<bool> {
+fn has_foreign_entry(names: impl Iterator<Item = io::Result<OsString>>) -> io::Result<bool> {
     let is_unfinished = |name: &OsStr| {
         let name = owner_name(name.as_bytes()).map_or(name, OsStr::from_bytes);
         name == partial_name(MARKER_FILE).as_str()
     };
-    names.try_fold(false, |found, name| Ok(found || !is_unfinished(&name?)))
+    for name in names {
+        if !is_unfinished(&name?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Checks of file locks, renames over an existing file, and hard links.
 
 use std::ffi::CStr;
+use std::io::ErrorKind;
 
 use crate::error::RunError;
 use crate::platform::{Access, ByteRange, LockAction, SYSTEM, System};
-use longhaul_model::Protocol;
+use crate::timed_fs::{Folder, TimedFs};
+use longhaul_model::{Operation, Protocol};
 
 use super::check::{CheckAnswer, CheckOutcome, CheckedTarget, TargetCheck, TargetCheckMethod, error_text};
 use super::scratch::ScratchFolder;
@@ -99,10 +101,17 @@ fn hard_link(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAns
         }
         Err(error) => return Err(error),
     }
-    let links = || Ok::<_, RunError>(context.server_facts(folder, FILE)?.map_or(0, |facts| facts.links));
-    let both = links()?;
+    let both = link_count(context, folder, FILE)?;
     scratch.unlink(SECOND, context)?;
-    Ok(judge_links(both, links()?))
+    Ok(judge_links(both, link_count(context, folder, FILE)?))
+}
+
+/// Returns the link count of a file that must exist.
+fn link_count(context: &TimedFs<'_>, folder: &Folder, name: &CStr) -> Result<u64, RunError> {
+    let facts = context.server_facts(folder, name)?;
+    facts.map(|facts| facts.links).ok_or_else(|| {
+        RunError::operation(Operation::Getattr, &folder.join(name), ErrorKind::NotFound.into())
+    })
 }
 
 /// Judges the link counts of a file with a second name and without it. The sandbox relies on them: a wrong link
@@ -115,7 +124,7 @@ fn judge_links(both: u64, one: u64) -> CheckAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_model::Operation;
+    use crate::testing::Site;
     use std::io;
     use std::path::Path;
 
@@ -144,6 +153,14 @@ mod tests {
     fn error_text_contains_no_path() {
         let answer = locked(System::Linux, &Protocol::Smb(None), refused(libc::EIO));
         assert_eq!(answer.text, "`lock` failed: EIO");
+    }
+
+    #[test]
+    fn vanished_file_has_no_link_count() {
+        let site = Site::new();
+        let context = site.context(0);
+        let folder = context.open_folder_path(site.path()).unwrap();
+        assert!(link_count(&context, &folder, c"gone").unwrap_err().is_not_found());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::context::TimedFs;
-use super::entry_limit::{MAX_ENTRIES, limit_entries};
+use super::entry_limit::{MAX_ENTRIES, limit_entries, limit_name_bytes};
 use crate::error::RunError;
 use crate::platform::{
     self, Access, Attributes, ByteRange, Entry, LISTS_ATTRIBUTES, ListingFields, LockAction, Space,
@@ -116,7 +116,8 @@ impl TimedFs<'_> {
 
     /// Lists a folder and calls `each` for every entry. Each system call returns a batch of entries.
     ///
-    /// The listing starts at the current position of the folder's handle. More than [`MAX_ENTRIES`] are an error.
+    /// The listing starts at the current position of the folder's handle. More than [`MAX_ENTRIES`], or too long
+    /// names together, are an error.
     pub fn list<E: From<RunError>>(
         &self,
         folder: &Folder,
@@ -125,7 +126,7 @@ impl TimedFs<'_> {
         mut each: impl FnMut(Entry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let operation = if LISTS_ATTRIBUTES { Operation::ReaddirAttributes } else { Operation::Readdir };
-        let mut listed = 0;
+        let (mut listed, mut name_bytes) = (0, 0);
         loop {
             let buffer = &mut listing.0;
             let at = || folder.path.clone();
@@ -135,11 +136,16 @@ impl TimedFs<'_> {
             }
             let mut entries = 0;
             let batch = platform::entries(&listing.0[..length.min(listing.0.len())]);
-            let visited = batch.inspect(|_| entries += 1).try_for_each(&mut each);
+            let count = |entry: &Entry<'_>| {
+                entries += 1;
+                name_bytes += entry.name.count_bytes() as u64;
+            };
+            let visited = batch.inspect(count).try_for_each(&mut each);
             self.recorder.add_listed(entries);
             visited?;
             listed += entries;
             limit_entries(&folder.path, listed, MAX_ENTRIES)?;
+            limit_name_bytes(&folder.path, name_bytes)?;
         }
     }
 

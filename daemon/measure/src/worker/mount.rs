@@ -1,6 +1,7 @@
 //! Finds the mount of the target and reports its protocol and options.
 
 use std::io;
+use std::path::Path;
 
 use super::message::{VERSION, WorkerMessage};
 use super::state::Worker;
@@ -24,9 +25,9 @@ impl Worker {
             real.as_ref().and_then(|real| Mount::for_path(&mounts, real)).cloned()
         };
         let mut mount = find();
-        let automount =
-            real.as_ref().filter(|_| mount.as_ref().is_some_and(|mount| mount.protocol.is_automount()));
-        if let Some(folder) = automount {
+        if let (Some(found), Some(folder)) = (&mount, &real)
+            && may_mount_more(found, folder)
+        {
             // Resolving a path does not mount an automount at its end, and opening it does (Linux fs/namei.c, `follow_automount`).
             let _ = fs.timed(Operation::Lookup, || platform::open_directory(folder));
             mount = find();
@@ -89,6 +90,13 @@ impl Worker {
         }
     }
 
+    /// Returns whether the target's share is unmounted while it is not used, and mounted by the next access.
+    pub fn is_mounted_on_demand(&self) -> bool {
+        let found = self.mount.borrow();
+        let Some(found) = found.as_ref().map(|found| &found.mount) else { return false };
+        platform::mounts().is_ok_and(|mounts| mounts.iter().any(|outer| mounts_on_demand(outer, found)))
+    }
+
     fn is_on_local_disk(&self) -> bool {
         let is_local = |mount: &Mount| mount.protocol.family() == ProtocolFamily::Local;
         let path = &self.setup.target.path;
@@ -111,6 +119,18 @@ impl Worker {
     }
 }
 
+/// Returns whether opening a folder may mount another file system there: an automount at its end, or an export below the one that was
+/// found, whose mount expires while it is not used (fs/nfs/namespace.c, `nfs_d_automount`).
+fn may_mount_more(found: &Mount, folder: &Path) -> bool {
+    let is_nfs = matches!(found.protocol, Protocol::Nfs(_));
+    found.protocol.is_automount() || (is_nfs && found.point != folder)
+}
+
+/// Returns whether a mount is there because an access to `outer` mounted it.
+fn mounts_on_demand(outer: &Mount, mount: &Mount) -> bool {
+    may_mount_more(outer, &mount.point) && mount.point.starts_with(&outer.point)
+}
+
 /// Returns whether a later query can tell more about the protocol of a target.
 fn needs_retry(protocol: &Protocol) -> bool {
     protocol.is_version_unknown() || protocol.is_automount()
@@ -119,6 +139,19 @@ fn needs_retry(protocol: &Protocol) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folder_is_opened_where_that_may_mount_it() {
+        let folder = Path::new("/m/nas/photos");
+        let may = |point: &str, protocol| may_mount_more(&Mount::new(point, "source", protocol), folder);
+        assert!(may("/m/nas", Protocol::Nfs(Some("4.2".to_owned()))));
+        assert!(may("/m/nas/photos", Protocol::Other("autofs".to_owned())));
+        assert!(!may("/m/nas/photos", Protocol::Nfs(None)) && !may("/m/nas", Protocol::Smb(None)));
+        let mount = |point: &str, protocol| Mount::new(point, "source", protocol);
+        let share = mount("/m/nas/photos", Protocol::Smb(None));
+        assert!(mounts_on_demand(&mount("/m/nas", Protocol::Other("autofs".to_owned())), &share));
+        assert!(!mounts_on_demand(&mount("/m/n", Protocol::Nfs(None)), &share));
+    }
 
     #[test]
     fn idle_automount_is_queried_again() {

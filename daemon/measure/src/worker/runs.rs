@@ -110,8 +110,9 @@ impl Worker {
             // Before the policy, which may slow these requests.
             let network = self.network(job);
             (conditions.round_trip_us, conditions.send_rate) = (network.round_trip_us, network.send_rate);
+            // Before the policy: a request that begins now would be slowed.
+            self.probe_switch.set_io_policy(SYSTEM, workload.io_policy());
             let policy = set_policy(workload.io_policy(), job);
-            self.probe_switch.set_io_policy(SYSTEM, policy);
             conditions.io_policy = policy.map(|policy| policy.name().to_owned());
             set_space(&mut conditions, job.sandbox.space(&job.untimed()).ok());
             let result = workload.run(job);

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! All lengths are LEB128 numbers. Nothing is allocated by a length that the file claims, and what is read is valid: parents
-//! stand before children, nodes exist, handles are open when they are used.
+//! stand before children, no path is too deep, nodes exist, handles are open when they are used.
 
 mod nodes;
 mod validity;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{FormatError, MAGIC, checksum};
 use crate::{
-    Access, Account, Action, ActionResult, CreateMode, FileKind, HandleNumber, InitialState, Node,
+    Access, Account, Action, ActionResult, CreateMode, FileKind, HandleNumber, InitialState, MAX_DEPTH, Node,
     NodeNumber, OpenMode, PowerOfTwo, RecordedOperation, RecordedTimes, Recording, Source, UnknownCall,
 };
 
@@ -114,6 +114,17 @@ fn parents_stand_before_their_children() {
     let mut recording = example();
     recording.nodes[1].parent = NodeNumber(2);
     assert_eq!(Recording::from_bytes(&recording.to_bytes()), Err(FormatError::Invalid("tree")));
+}
+
+#[test]
+fn tree_that_no_cleaning_would_remove_is_refused() {
+    let read = |depth: u32| {
+        let above = std::iter::once(0).chain(0..depth);
+        let nodes = above.map(|parent| node(parent, FileKind::Other, InitialState::Folder)).collect();
+        Recording::from_bytes(&Recording { nodes, ..example() }.to_bytes()).map(drop)
+    };
+    let deepest = u32::from(MAX_DEPTH);
+    assert_eq!([read(deepest), read(deepest + 1)], [Ok(()), Err(FormatError::Invalid("tree"))]);
 }
 
 #[test]

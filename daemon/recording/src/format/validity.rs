@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{Account, Action, HandleNumber, InitialState, Node, NodeNumber, Recording};
+use crate::{Account, Action, HandleNumber, InitialState, MAX_DEPTH, Node, NodeNumber, Recording};
 
 /// Number of classes of [`PowerOfTwo`](crate::PowerOfTwo).
 const CLASSES: usize = 65;
@@ -37,7 +37,23 @@ fn has_known_calls(account: &Account) -> bool {
 fn is_tree(nodes: &[Node]) -> bool {
     let is_root = |node: &Node| node.parent == NodeNumber(0) && node.initial == InitialState::Folder;
     let stands_after_parent = |(index, node): (usize, &Node)| (node.parent.0 as usize) < index;
-    nodes.first().is_some_and(is_root) && nodes.iter().enumerate().skip(1).all(stands_after_parent)
+    nodes.first().is_some_and(is_root)
+        && nodes.iter().enumerate().skip(1).all(stands_after_parent)
+        && !is_too_deep(nodes)
+}
+
+/// Tells whether a path has more than [`MAX_DEPTH`] names.
+fn is_too_deep(nodes: &[Node]) -> bool {
+    let mut depths: Vec<u8> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        // The first node contains itself, and is not in the list yet.
+        let depth = depths.get(node.parent.0 as usize).map_or(0, |above| above + 1);
+        if depth > MAX_DEPTH {
+            return true;
+        }
+        depths.push(depth);
+    }
+    false
 }
 
 /// Nodes, threads and handles that operations may refer to at one moment of a recording.

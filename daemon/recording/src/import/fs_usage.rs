@@ -201,7 +201,7 @@ impl Line<'_> {
     }
 }
 
-/// A line with the place for its events.
+/// A line with the sink for its events.
 struct Context<'line, 'order> {
     line: &'line Line<'line>,
     began: Duration,

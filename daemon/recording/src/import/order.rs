@@ -6,30 +6,30 @@ use super::owned::OwnedEvent;
 use crate::{Note, TraceEvent, TraceSink};
 
 /// Holds events back until all that began earlier are known, but not more than a maximum of them: the events of a call that takes
-/// longer, such as for a lock, get a later place. `Place` is the place of a call among the others.
+/// longer, such as for a lock, get a later rank. `Rank` is the rank of a call among the others.
 #[derive(Default)]
-pub struct EventOrder<Place, const MAXIMUM: usize> {
-    /// Calls that have begun and not ended. Events with a later place wait for them.
-    open: BTreeSet<Place>,
-    waiting: BTreeMap<(Place, u64), OwnedEvent>,
+pub struct EventOrder<Rank, const MAXIMUM: usize> {
+    /// Calls that have begun and not ended. Events with a later rank wait for them.
+    open: BTreeSet<Rank>,
+    waiting: BTreeMap<(Rank, u64), OwnedEvent>,
     added: u64,
 }
 
-impl<Place: Ord + Copy, const MAXIMUM: usize> EventOrder<Place, MAXIMUM> {
-    /// Keeps a place for a call that begins now.
-    pub fn begin(&mut self, place: Place) {
-        self.open.insert(place);
+impl<Rank: Ord + Copy, const MAXIMUM: usize> EventOrder<Rank, MAXIMUM> {
+    /// Reserves a rank for a call that begins now.
+    pub fn begin(&mut self, rank: Rank) {
+        self.open.insert(rank);
     }
 
-    /// Adds an event behind those that already are at its place.
-    pub fn add(&mut self, place: Place, event: &TraceEvent<'_>) {
+    /// Adds an event behind those that have its rank already.
+    pub fn add(&mut self, rank: Rank, event: &TraceEvent<'_>) {
         self.added += 1;
-        self.waiting.insert((place, self.added), OwnedEvent::of(event));
+        self.waiting.insert((rank, self.added), OwnedEvent::of(event));
     }
 
-    /// Gives up the place of a call.
-    pub fn end(&mut self, place: Place) {
-        self.open.remove(&place);
+    /// Ends the reservation of a rank.
+    pub fn end(&mut self, rank: Rank) {
+        self.open.remove(&rank);
     }
 
     /// Passes on the events before which no other one can begin.
@@ -50,31 +50,31 @@ impl<Place: Ord + Copy, const MAXIMUM: usize> EventOrder<Place, MAXIMUM> {
         self.deliver(sink);
     }
 
-    /// Returns a sink for the events at one place.
+    /// Returns a sink for the events of one rank.
     pub(super) fn at<'order>(
         &'order mut self,
-        place: Place,
+        rank: Rank,
         sink: &'order mut dyn TraceSink,
-    ) -> OrderedSink<'order, Place, MAXIMUM> {
-        OrderedSink { order: self, place, sink }
+    ) -> OrderedSink<'order, Rank, MAXIMUM> {
+        OrderedSink { order: self, rank, sink }
     }
 }
 
-/// Sink that puts events at one place.
-pub(super) struct OrderedSink<'order, Place, const MAXIMUM: usize> {
-    order: &'order mut EventOrder<Place, MAXIMUM>,
-    place: Place,
+/// Sink that gives events one rank.
+pub(super) struct OrderedSink<'order, Rank, const MAXIMUM: usize> {
+    order: &'order mut EventOrder<Rank, MAXIMUM>,
+    rank: Rank,
     sink: &'order mut dyn TraceSink,
 }
 
-impl<Place: Ord + Copy, const MAXIMUM: usize> TraceSink for OrderedSink<'_, Place, MAXIMUM> {
+impl<Rank: Ord + Copy, const MAXIMUM: usize> TraceSink for OrderedSink<'_, Rank, MAXIMUM> {
     fn event(&mut self, event: &TraceEvent<'_>) {
-        let waits = self.order.open.first().is_some_and(|open| *open < self.place);
+        let waits = self.order.open.first().is_some_and(|open| *open < self.rank);
         // Most events of a trace wait for nothing, so that they need no copy.
         if self.order.waiting.is_empty() && !waits {
             return self.sink.event(event);
         }
-        self.order.add(self.place, event);
+        self.order.add(self.rank, event);
         self.order.deliver(self.sink);
     }
 
@@ -99,8 +99,8 @@ mod tests {
     fn call_that_takes_long_holds_back_a_limited_number() {
         let (mut order, mut written) = (EventOrder::<u64, 2>::default(), Written::default());
         order.begin(0);
-        for place in [3, 1, 2] {
-            order.at(place, &mut written).event(&close(place));
+        for rank in [3, 1, 2] {
+            order.at(rank, &mut written).event(&close(rank));
         }
         assert_eq!(written.events, ["Close { handle: 1 } Done"]);
         order.at(0, &mut written).event(&close(0));

@@ -65,7 +65,7 @@ pub struct ReplayPlan {
     pub sparse: Vec<bool>,
     /// Number of bytes that the replay writes.
     pub written_bytes: u64,
-    /// Number of operations that are left out because they are impossible in the tree as it is known.
+    /// Number of operations that are left out because they are impossible in the tree as it is known, or would nest folders too deeply.
     pub left_out: u64,
     /// Number of operations that failed for an unknown reason and are replaced by a question for attributes.
     pub replaced: u64,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::action::{FileNumber, Slot};
-use crate::{Access, HandleNumber, InitialState, Node, NodeNumber, Recording};
+use crate::{Access, HandleNumber, InitialState, MAX_DEPTH, Node, NodeNumber, Recording};
 
 /// State of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub struct TreeState<'a> {
     pub states: Vec<NameState>,
     /// Number of names that exist in each folder.
     children: Vec<u32>,
+    /// Largest number of names that may be inside each other below each name.
+    heights: Vec<u8>,
     pub files: Vec<FileState>,
     /// Open files and folders, by the number of the handle.
     open: HashMap<HandleNumber, OpenState>,
@@ -87,6 +89,7 @@ impl<'a> TreeState<'a> {
             names: Names::of(nodes),
             states: (0..).zip(nodes).map(state).collect(),
             children: vec![0; nodes.len()],
+            heights: heights(nodes),
             files: lengths
                 .iter()
                 .map(|length| FileState { length: *length, ..FileState::default() })
@@ -194,8 +197,26 @@ impl<'a> TreeState<'a> {
                 folders.extend((was == NameState::Folder).then_some(name));
             }
         }
+        self.raise_heights(to, self.heights[from.0 as usize]);
         self.open_folders.clear();
         self.children[to.0 as usize] = std::mem::take(&mut self.children[from.0 as usize]);
+    }
+
+    /// Notes the height that a name has now, for it and the folders above it.
+    fn raise_heights(&mut self, name: NodeNumber, mut height: u8) {
+        let mut above = Some(name);
+        while let Some(folder) = above {
+            let known = &mut self.heights[folder.0 as usize];
+            *known = height.max(*known);
+            height = height.saturating_add(1);
+            above = self.parent(folder);
+        }
+    }
+
+    /// Tells whether no path would be too deep if a name was renamed, whatever is below it by then.
+    pub fn stays_removable(&self, from: NodeNumber, to: NodeNumber) -> bool {
+        let depth = std::iter::successors(self.parent(to), |folder| self.parent(*folder)).count();
+        depth + usize::from(self.heights[from.0 as usize]) <= usize::from(MAX_DEPTH)
     }
 
     /// Tells whether a folder had a name before: what is known of the names below it would be wrong if it got it back.
@@ -294,6 +315,17 @@ impl Names {
         })
         .map(NodeNumber)
     }
+}
+
+/// Returns the largest number of names that are inside each other below each node.
+fn heights(nodes: &[Node]) -> Vec<u8> {
+    let mut heights = vec![0u8; nodes.len()];
+    for (number, node) in nodes.iter().enumerate().skip(1).rev() {
+        let height = heights[number].saturating_add(1);
+        let above = &mut heights[node.parent.0 as usize];
+        *above = height.max(*above);
+    }
+    heights
 }
 
 /// Tells whether an access allows to write.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use super::kinds::kind_of;
-use crate::{FileKind, MAX_NODES};
+use crate::{FileKind, MAX_DEPTH, MAX_NODES};
 
 /// A name in a folder, as a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,13 +28,15 @@ pub(super) struct Names {
     key: RandomState,
     numbers: HashMap<(u32, NameHash), u32>,
     nodes: Vec<NameNode>,
+    /// Number of names in the path of each node.
+    depths: Vec<u8>,
 }
 
 impl Names {
     /// Creates a table with the recorded folder as its only node.
     pub(super) fn new() -> Self {
         let root = NameNode { parent: 0, kind: FileKind::Other };
-        Self { key: RandomState::new(), numbers: HashMap::new(), nodes: vec![root] }
+        Self { key: RandomState::new(), numbers: HashMap::new(), nodes: vec![root], depths: vec![0] }
     }
 
     /// Splits a path below the recorded folder into its components.
@@ -43,7 +45,7 @@ impl Names {
         names.map(|name| Component { name: NameHash(self.key.hash_one(name)), kind: kind_of(name) }).collect()
     }
 
-    /// Returns the number of a name in a folder; `None` if there are too many names.
+    /// Returns the number of a name in a folder; `None` if there are too many names, or too many folders above it.
     pub(super) fn number(&mut self, parent: u32, component: Component) -> Option<u32> {
         let key = (parent, component.name);
         if let Some(number) = self.numbers.get(&key) {
@@ -54,11 +56,13 @@ impl Names {
         Some(number)
     }
 
-    /// Adds a node that no operation names; `None` if there are too many.
+    /// Adds a node that no operation names; `None` if there are too many, or too many above it.
     pub(super) fn add(&mut self, node: NameNode) -> Option<u32> {
-        if self.nodes.len() as u64 >= MAX_NODES {
+        let depth = self.depths.get(node.parent as usize)? + 1;
+        if self.nodes.len() as u64 >= MAX_NODES || depth > MAX_DEPTH {
             return None;
         }
+        self.depths.push(depth);
         self.nodes.push(node);
         Some(self.nodes.len() as u32 - 1)
     }

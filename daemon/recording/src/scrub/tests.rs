@@ -3,8 +3,8 @@ use std::time::Duration;
 use super::Scrubber;
 use crate::block::BLOCK_LENGTH;
 use crate::{
-    Access, Action, ActionResult, CallTime, CreateMode, FileKind, FoundFile, InitialState, OpenMode,
-    Operations, PowerOfTwo, Recording, Source, TraceAction, TraceEvent, TraceSink,
+    Access, Action, ActionResult, CallTime, CreateMode, FileKind, FoundFile, InitialState, MAX_DEPTH,
+    OpenMode, Operations, PowerOfTwo, Recording, Source, TraceAction, TraceEvent, TraceSink,
 };
 
 const READ: OpenMode =
@@ -278,6 +278,24 @@ fn operations_that_do_not_fit_into_a_file_are_left_out() {
     scrubber.event(&asked_for_space(1, [2, 1]));
     let account = scrubber.finish(Source::Strace, None).account;
     assert_eq!((account.used, account.over_limit), (BLOCK_LENGTH as u64, 1));
+}
+
+#[test]
+fn operations_on_names_that_are_too_deep_are_left_out() {
+    let path = |names: u8| format!("/share{}", "/d".repeat(names.into()));
+    let (deepest, deeper) = (path(MAX_DEPTH), path(MAX_DEPTH + 1));
+    let list = |path, handle| {
+        let mode = OpenMode { folder: true, ..READ };
+        [
+            done(TraceAction::Open { path, mode, handle: Some(handle) }),
+            done(TraceAction::List { handle, entries: Some(2) }),
+        ]
+    };
+    let look = done(TraceAction::Attributes { path: deeper.as_bytes(), found: Some(FoundFile::Folder) });
+    let recording = scrub(&[&list(deepest.as_bytes(), 1)[..], &list(b"/share/e", 2), &[look]].concat());
+    assert_eq!((recording.account.used, recording.account.over_limit), (4, 1));
+    let names = usize::from(MAX_DEPTH) + 1 + 2;
+    assert_eq!(recording.nodes.len(), 1 + names, "the names that are listed in `e`, and not the deeper ones");
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Tree {
         tree
     }
 
-    /// Returns the node of a path; `None` if there are too many names.
+    /// Returns the node of a path; `None` if there are too many names, in all or in the path.
     pub(super) fn node(&mut self, path: &[Component]) -> Option<NodeNumber> {
         let mut node = 0;
         for component in path {
@@ -277,7 +277,7 @@ impl Tree {
             left -= missing as usize;
             for _ in 0..missing {
                 let Some(node) = self.names.add(NameNode { parent: home, kind: FileKind::Other }) else {
-                    return;
+                    break;
                 };
                 self.new_file(Sort::File, Some(node));
             }

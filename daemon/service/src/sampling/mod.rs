@@ -191,6 +191,7 @@ impl Sampler {
             self.usage.add(&[], context.now.wall);
             return;
         };
+        self.self_traffic.set_protocols(context.mounts);
         let self_traffic = self.self_traffic.totals();
         let observation = Observation {
             monotonic_ns: now_ns.cast_unsigned(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::samplers::SelfTraffic;
-use longhaul_model::TargetName;
+use longhaul_model::{Mount, Protocol, TargetName};
 
 /// Traffic of the current and all earlier worker processes, by target.
 #[derive(Default)]
@@ -18,11 +18,14 @@ pub struct SelfTrafficTracker {
 struct TargetTraffic {
     earlier_processes: SelfTraffic,
     recorder: Option<Arc<Recorder>>,
+    /// Protocol of the target. `None`: unknown.
+    protocol: Option<Protocol>,
 }
 
 impl TargetTraffic {
     fn total(&self) -> SelfTraffic {
-        let now = self.recorder.as_ref().map(|recorder| of_process(recorder, SYSTEM)).unwrap_or_default();
+        let of_process = |recorder| of_process(recorder, SYSTEM, self.protocol.as_ref());
+        let now = self.recorder.as_deref().map(of_process).unwrap_or_default();
         SelfTraffic {
             read: self.earlier_processes.read + now.read,
             written: self.earlier_processes.written + now.written,
@@ -33,12 +36,13 @@ impl TargetTraffic {
 
 /// Returns the traffic of one worker process. On a Mac one call lists hundreds of entries, each with its attributes. NFS has no
 /// call for that: the system looks each entry up and asks for its attributes (xnu bsd/vfs/vfs_attrlist.c:3932-4032), so an
-/// entry counts as a call. Linux lists names, and the attributes of an entry are a call of longhaul's own.
-fn of_process(recorder: &Recorder, system: System) -> SelfTraffic {
+/// entry counts as a call. Over SMB one request returns the attributes of many entries. Linux lists names, and the attributes of an
+/// entry are a call of longhaul's own.
+fn of_process(recorder: &Recorder, system: System, protocol: Option<&Protocol>) -> SelfTraffic {
     let (read, written) = recorder.total_bytes();
-    let listed = match system {
-        System::MacOs => recorder.listed_entries(),
-        System::Linux => 0,
+    let listed = match (system, protocol) {
+        (System::MacOs, Some(Protocol::Nfs(_))) => recorder.listed_entries(),
+        (System::MacOs | System::Linux, _) => 0,
     };
     SelfTraffic { read, written, calls: recorder.total_calls() + listed }
 }
@@ -53,7 +57,17 @@ impl SelfTrafficTracker {
             _ => false,
         };
         if !is_same {
-            *entry = TargetTraffic { earlier_processes: entry.total(), recorder };
+            let (earlier_processes, protocol) = (entry.total(), entry.protocol.take());
+            *entry = TargetTraffic { earlier_processes, recorder, protocol };
+        }
+    }
+
+    /// Sets the protocols of the mounted targets. An idle automount keeps that of the share.
+    pub fn set_protocols(&mut self, mounts: &[(TargetName, Mount)]) {
+        for (target, mount) in mounts.iter().filter(|(_, mount)| !mount.protocol.is_automount()) {
+            if let Some(entry) = self.entries.get_mut(target) {
+                entry.protocol = Some(mount.protocol.clone());
+            }
         }
     }
 
@@ -119,10 +133,10 @@ mod tests {
     }
 
     /// Returns whether 650 kB on the wire look like the use of a user, beside what this recorder has counted.
-    fn is_used(recorder: &Recorder, system: System) -> Option<bool> {
+    fn is_used(recorder: &Recorder, system: System, protocol: &Protocol) -> Option<bool> {
         let target: TargetName = "nas".parse().unwrap();
-        let (nothing, own) =
-            (BTreeMap::new(), BTreeMap::from([(target.clone(), of_process(recorder, system))]));
+        let own = of_process(recorder, system, Some(protocol));
+        let (nothing, own) = (BTreeMap::new(), BTreeMap::from([(target.clone(), own)]));
         let reading = |bytes| {
             let counters =
                 Counters::new(CounterSource::Connections, CounterScope::Server, "192.0.2.5".to_owned());
@@ -148,11 +162,26 @@ mod tests {
             .list(&folder, ListingFields::Names, &mut ListingBuffer::default(), |_| Ok::<(), RunError>(()))
             .unwrap();
         assert_eq!(recorder.listed_entries(), 1000);
-        assert_eq!(is_used(&recorder, System::MacOs), Some(false));
+        let (nfs, smb) = (Protocol::Nfs(None), Protocol::Smb(None));
+        assert_eq!(is_used(&recorder, System::MacOs, &nfs), Some(false));
+        assert_eq!(is_used(&recorder, System::MacOs, &smb), Some(true), "one request lists many entries");
         assert_eq!(
-            is_used(&recorder, System::Linux),
+            is_used(&recorder, System::Linux, &nfs),
             Some(true),
             "there, each entry's attributes are a call"
         );
+    }
+
+    #[test]
+    fn protocol_of_a_share_outlives_its_idle_automount() {
+        let target: TargetName = "nas".parse().unwrap();
+        let mounted = |protocol| vec![(target.clone(), Mount::new("/m/nas", "nas:/x", protocol))];
+        let mut tracker = SelfTrafficTracker::default();
+        tracker.set_recorder(&target, Some(Arc::new(Recorder::private().unwrap())));
+        for protocol in [Protocol::Nfs(None), Protocol::Other("autofs".to_owned())] {
+            tracker.set_protocols(&mounted(protocol));
+        }
+        tracker.set_recorder(&target, None);
+        assert_eq!(tracker.entries[&target].protocol, Some(Protocol::Nfs(None)));
     }
 }

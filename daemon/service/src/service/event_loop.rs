@@ -121,8 +121,12 @@ impl Service {
                 self.sampling.set_recorder(&target, recorder);
             }
             RoundEvent::VersionMismatch => self.upgrade.record_mismatch(),
-            RoundEvent::RunStarted { target, workload } => self.handle.set_run(&target, &workload),
-            RoundEvent::RunEnded => {
+            RoundEvent::RunStarted { target, workload } => {
+                self.handle.set_run(&target, &workload);
+                self.task.iter_mut().for_each(|task| task.run_started(&target));
+            }
+            RoundEvent::RunEnded(outcome) => {
+                self.task.iter_mut().for_each(|task| task.run_ended(outcome));
                 self.handle.clear_problem("not-stored");
                 if self.handle.end_run() > 0 {
                     self.stop_round_on_backup();
@@ -264,8 +268,9 @@ impl Service {
 
     /// Notes in the round in progress that a Mac gives a share up, whose mount then vanishes.
     fn expect_forced_unmount(&mut self) {
+        let now = self.clock.peek();
         if let Some(RunningTask::Round(round)) = &mut self.task {
-            round.has_dead_share = true;
+            round.share_died = Some(now);
         }
         // The same event may tell that it has vanished.
         self.stop_round_on_mount_change();
@@ -282,11 +287,12 @@ impl Service {
         if !changes.is_empty() {
             self.sampling.expire_facts();
         }
+        let now = self.clock.peek();
         for change in changes {
             if let Some(RunningTask::Round(round)) = &self.task
                 && round.targets.contains(&change.target)
             {
-                round.stop.request(round.stop_for(&change));
+                round.stop.request(round.stop_for(&change, &now));
             }
             self.workers.restart(&change.target);
             self.record(Some(change.into_event(self.clock.now().wall)));

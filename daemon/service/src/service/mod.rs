@@ -3,7 +3,8 @@
 //! The state is split into parts that own their data: `scheduler` (when), `admission` (whether), `workers` (on
 //! what), `sampling` (what else is measured), `status_publisher` (what others see). The loop in `event_loop`
 //! connects them. Clock, host and worker program are passed in, so that tests simulate weeks in
-//! seconds with everything else real. The service itself never accesses a target; its workers do.
+//! seconds with everything else real. Only workers access a target. The service itself reads no more than the symbolic
+//! links of a target's path that are on local disks, above any share, in a thread of its own (`target_links`).
 
 mod admission;
 mod clock_changes;
@@ -18,6 +19,7 @@ mod round_reporter;
 mod rounds;
 mod sampling;
 mod scheduler;
+mod server_addresses;
 mod status_publisher;
 mod target_history;
 mod target_links;

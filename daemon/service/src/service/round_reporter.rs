@@ -63,7 +63,7 @@ impl RoundObserver for RoundReporter<'_> {
             outcome = run.outcome.name(),
             "a run ended"
         );
-        self.send(RoundEvent::RunEnded);
+        self.send(RoundEvent::RunEnded(run.outcome));
     }
 
     fn corpus_prepared(&mut self, target: &Target, bytes: u64) {

@@ -1,7 +1,6 @@
 //! Passive sampling by the service, between rounds and during a round: what is read when, and stored when.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use longhaul_model::{
 use longhaul_store::Samples;
 use serde_json::json;
 
+use super::server_addresses::ServerAddresses;
 use crate::clock::ClockReading;
 use crate::config::Config;
 use crate::database::Database;
@@ -58,8 +58,7 @@ pub(super) struct Sampling {
     seen_targets: BTreeSet<TargetName>,
     /// Targets whose facts were stored since a mount last changed.
     recorded_targets: BTreeSet<TargetName>,
-    /// Addresses of the targets' servers as found by workers, used where the mount table has no address.
-    servers: BTreeMap<TargetName, IpAddr>,
+    servers: ServerAddresses,
 }
 
 /// Returns the settings of the latency probe. `None`: the probe is disabled.
@@ -85,7 +84,7 @@ impl Sampling {
             last_facts_ns: None,
             seen_targets: BTreeSet::new(),
             recorded_targets: BTreeSet::new(),
-            servers: BTreeMap::new(),
+            servers: ServerAddresses::default(),
         }
     }
 
@@ -99,28 +98,30 @@ impl Sampling {
         self.sampler.set_recorder(target, Some(recorder));
     }
 
-    /// Starts or stops the probe of a worker between rounds, with its process.
+    /// Starts or stops the probe of a worker between rounds, with its process. The process also starts without the probe if a share
+    /// was mounted again and only that can tell the address of its server.
     pub(super) fn update_probe(&mut self, worker: &mut Worker, view: SamplingView<'_>) {
         let target = worker.target().clone();
+        // The address is one of the facts.
+        if self.servers.update(worker) {
+            self.recorded_targets.remove(&target.name);
+        }
         let mode = self.probe_mode(&target, view);
         worker.set_probing(mode);
+        let finds_server = self.servers.is_outdated(&target.name, view.mounts.mount(&target.name));
         match mode {
-            ProbeMode::On => {
+            ProbeMode::DuringRuns if !finds_server => worker.shut_down(),
+            ProbeMode::On | ProbeMode::DuringRuns => {
                 if let Err(error) = worker.ensure_started() {
                     tracing::debug!(target_name = %target.name, error = error.failure.message, "no probe");
                 }
             }
-            ProbeMode::DuringRuns => worker.shut_down(),
         }
         let recorder = worker.recorder();
         if mode == ProbeMode::DuringRuns || recorder.is_none() {
             self.sampler.end_failures(&target.name, &view.now);
         }
         self.sampler.set_recorder(&target.name, recorder);
-        match worker.server {
-            Some(server) => self.servers.insert(target.name, server),
-            None => self.servers.remove(&target.name),
-        };
     }
 
     /// Collects samples and reads counters that are due. Returns events to record. `during` is the load that
@@ -234,9 +235,8 @@ impl Sampling {
 
     fn mounted_targets(&self, view: SamplingView<'_>) -> Vec<(TargetName, Mount)> {
         let mount = |target: &Target| {
-            let mut mount = view.mounts.mount(&target.name)?.clone();
-            mount.server = mount.server.or_else(|| self.servers.get(&target.name).copied());
-            Some((target.name.clone(), mount))
+            let mount = view.mounts.mount(&target.name)?;
+            Some((target.name.clone(), self.servers.add_to(&target.name, mount)))
         };
         view.config.targets.iter().filter_map(mount).collect()
     }
@@ -249,7 +249,7 @@ impl Sampling {
     /// Forgets what was observed of all targets but these: a target with another path is another place. All facts are stored again.
     pub(super) fn keep_only(&mut self, kept: &[Target]) {
         self.sampler.keep_only(kept);
-        self.servers.retain(|name, _| kept.iter().any(|target| target.name == *name));
+        self.servers.keep_only(kept);
         self.expire_facts();
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use longhaul_model::{Mount, Target};
 
-use crate::mounts::without_free_space;
+use crate::mounts::{is_below_in_other_case, without_free_space};
 use crate::target_path::real_path;
 
 /// Longest wait for the links of new targets. Without an answer, their paths count as they are written until the next call.
@@ -28,7 +28,8 @@ struct LinkQuery {
 pub(super) struct TargetLinks {
     queries: Sender<LinkQuery>,
     answers: Receiver<RealPaths>,
-    /// The last query. Another one is needed only if the targets or the mounts have changed.
+    /// The last query, with the mounts above the targets only. Another one is needed only if these or the targets have changed: it may
+    /// wake a sleeping disk up.
     last: Option<LinkQuery>,
     /// True until the thread has answered. A second query would wait behind one that does not return.
     is_waiting: bool,
@@ -54,16 +55,16 @@ impl TargetLinks {
         Self { queries, answers, last: None, is_waiting: false, known: RealPaths::new() }
     }
 
-    /// Returns the targets with their real paths. A link that was changed is noticed when the mount table changes. An empty mount table,
-    /// which could not be read, does not tell where shares are: no link is read.
+    /// Returns the targets with their real paths. A link that was changed is noticed when a mount above the target changes. An empty
+    /// mount table, which could not be read, does not tell where shares are: no link is read.
     pub(super) fn resolve(&mut self, targets: &[Target], mounts: &[Mount]) -> Vec<Target> {
         self.take_answer(Duration::ZERO);
-        let query = LinkQuery {
-            paths: targets.iter().map(|target| target.path.clone()).collect(),
-            mounts: mounts.iter().map(without_free_space).collect(),
-        };
+        let paths: Vec<PathBuf> = targets.iter().map(|target| target.path.clone()).collect();
+        let query = LinkQuery { mounts: self.mounts_above(&paths, mounts), paths };
         if !self.is_waiting && !mounts.is_empty() && self.last.as_ref() != Some(&query) {
-            self.is_waiting = self.queries.send(query.clone()).is_ok();
+            // All mounts: a link may lead to any of them.
+            let full = LinkQuery { mounts: mounts.to_vec(), ..query.clone() };
+            self.is_waiting = self.queries.send(full).is_ok();
             self.last = Some(query);
             if targets.iter().any(|target| !self.known.contains_key(&target.path)) {
                 self.take_answer(FIRST_ANSWER_TIMEOUT);
@@ -71,6 +72,14 @@ impl TargetLinks {
         }
         let real = |target: &Target| self.known.get(&target.path).unwrap_or(&target.path).clone();
         targets.iter().map(|target| Target { path: real(target), ..target.clone() }).collect()
+    }
+
+    /// Returns the mounts at or above these paths and the known real paths.
+    fn mounts_above(&self, paths: &[PathBuf], mounts: &[Mount]) -> Vec<Mount> {
+        let is_above = |mount: &&Mount| {
+            paths.iter().chain(self.known.values()).any(|path| is_below_in_other_case(path, &mount.point))
+        };
+        mounts.iter().filter(is_above).map(without_free_space).collect()
     }
 
     /// Takes an answer if one comes within this time.
@@ -86,6 +95,8 @@ impl TargetLinks {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use longhaul_model::{Protocol, Role};
 
     use super::*;
@@ -112,5 +123,26 @@ mod tests {
         let changes = tracker.update(&resolved, &[disk]);
         assert_eq!(changes.first().map(|change| change.kind), Some("unmount"));
         assert!(tracker.is_unmounted(&share.name, None));
+    }
+
+    #[test]
+    fn mount_elsewhere_causes_no_reading_of_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (link, real) = (root.join("link"), root.join("real"));
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let target = Target { name: "nas".parse().unwrap(), path: link, role: Role::Share };
+        let targets = std::slice::from_ref(&target);
+        let local = |point: &Path| Mount::new(point, "disk", Protocol::Local("ext4".into()));
+        let disk = local(Path::new("/"));
+        let mut links = TargetLinks::start();
+        links.resolve(targets, std::slice::from_ref(&disk));
+        links.take_answer(Duration::from_secs(60));
+        assert_eq!(links.resolve(targets, std::slice::from_ref(&disk))[0].path, real);
+        links.resolve(targets, &[disk.clone(), local(Path::new("/var/lib/containers/x"))]);
+        assert!(!links.is_waiting, "a container was started");
+        links.resolve(targets, &[disk, local(&real)]);
+        assert!(links.is_waiting, "a disk was mounted where the link leads");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, SyncSender};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
-use longhaul_model::{FreshnessSample, Hint, MachineSnapshot, TargetName, Timestamp};
+use longhaul_model::{FreshnessSample, Hint, MachineSnapshot, Outcome, TargetName, Timestamp};
 use longhaul_nas::NasSettings;
 use longhaul_store::{Reader, RoundStatus, Writer};
 use longhaul_telemetry::export_pause::ExportPause;
@@ -15,7 +15,7 @@ use longhaul_telemetry::export_pause::ExportPause;
 use super::fidelity::FidelityChecks;
 use super::round_reporter::RoundReporter;
 use crate::checks::freshness::{FreshnessCheck, FreshnessPlan, writer_of_round};
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockReading};
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
 use crate::mounts::MountChange;
 use crate::nas::{NasMonitor, check_nas};
@@ -33,6 +33,9 @@ const EXPORT_PAUSE_TIMEOUT: Duration = Duration::from_secs(2);
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that a worker may take to stop after the timeout of a check.
 const CHECK_STOP_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest time between the report that a share is dead and its unmount by the system, in nanoseconds of the continuous clock. The
+/// report names no share, so that a later unmount is probably another one.
+const FORCED_UNMOUNT_TIMEOUT_NS: i64 = 120_000_000_000;
 
 /// A task in progress, as the service's loop sees it.
 pub(super) enum RunningTask {
@@ -54,8 +57,10 @@ pub(super) struct RoundTask {
     pub(super) targets: Vec<TargetName>,
     /// Time of the last sampling step. `None`: there was none yet.
     pub(super) last_sample: Option<Instant>,
-    /// True if the system has begun to unmount a share by force, because its server does not respond.
-    pub(super) has_dead_share: bool,
+    /// Time at which the system last began to unmount a share by force, because its server does not respond. `None`: it did not.
+    pub(super) share_died: Option<ClockReading>,
+    /// Targets of the runs that failed, and of the run in flight, once for each run.
+    failed_or_running: Vec<TargetName>,
     /// Span of the round's slot.
     pub(super) span: tracing::Span,
 }
@@ -72,9 +77,12 @@ pub(super) struct ExaminationTask {
 impl RoundTask {
     /// Returns the request to stop the round because of a mount change. An outage in which a Mac unmounts the share is a failure of the
     /// share, as over NFS, where the mount stays: the run that failed counts. A user who unmounts a share causes no failure.
-    pub(super) fn stop_for(&self, change: &MountChange) -> RoundStop {
+    pub(super) fn stop_for(&self, change: &MountChange, now: &ClockReading) -> RoundStop {
         let (target, kind) = (&change.target, change.kind);
-        if self.has_dead_share && kind == "unmount" {
+        let is_recent =
+            |died: ClockReading| now.continuous_ns - died.continuous_ns <= FORCED_UNMOUNT_TIMEOUT_NS;
+        let is_forced = self.share_died.is_some_and(is_recent) && self.failed_or_running.contains(target);
+        if is_forced && kind == "unmount" {
             let reason = format!("mount: `{target}` did not respond, so that macOS unmounted it");
             return RoundStop::CutShort(reason);
         }
@@ -83,6 +91,22 @@ impl RoundTask {
 }
 
 impl RunningTask {
+    /// Records that a run of a round starts.
+    pub(super) fn run_started(&mut self, target: &TargetName) {
+        if let Self::Round(round) = self {
+            round.failed_or_running.push(target.clone());
+        }
+    }
+
+    /// Records that the run of the round that started last has ended.
+    pub(super) fn run_ended(&mut self, outcome: Outcome) {
+        if let Self::Round(round) = self
+            && !outcome.is_failure()
+        {
+            round.failed_or_running.pop();
+        }
+    }
+
     /// Stops the task because the service stops.
     pub(super) fn stop(&self) {
         match self {
@@ -140,7 +164,16 @@ impl RoundJob {
         let (targets, scheduled) = (self.chosen.iter().map(name).collect(), self.spec.scheduled);
         let (own_stop, service_stop, span) = (stop.clone(), self.service_stop.clone(), self.span.clone());
         spawn(self.events.clone(), move || ServiceEvent::RoundEnded(self.run(&own_stop)));
-        RoundTask { stop, service_stop, scheduled, targets, last_sample: None, has_dead_share: false, span }
+        RoundTask {
+            stop,
+            service_stop,
+            scheduled,
+            targets,
+            last_sample: None,
+            share_died: None,
+            failed_or_running: vec![],
+            span,
+        }
     }
 
     fn run(mut self, stop: &RoundStopRequest) -> RoundEnd {
@@ -300,4 +333,56 @@ fn check_options<'a>(
     observer: &'a mut dyn WorkerObserver,
 ) -> RequestOptions<'a> {
     RequestOptions { cap: CHECK_TIMEOUT, stop_timeout: CHECK_STOP_TIMEOUT, interruption, observer }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn name(text: &str) -> TargetName {
+        text.parse().unwrap()
+    }
+
+    /// Returns the reading of the clocks this many seconds after the start.
+    fn after(seconds: i64) -> ClockReading {
+        ClockReading { continuous_ns: seconds * 1_000_000_000, ..ClockReading::default() }
+    }
+
+    /// Returns whether the unmount of a share by the system cuts a round short at this second. A share died at second 100, a run of
+    /// `smb` failed, and one of `nfs` succeeded.
+    fn is_cut_short(target: &str, second: i64) -> bool {
+        let stopped = || RoundStop::Void("stopped".to_owned());
+        let mut task = RunningTask::Round(RoundTask {
+            stop: RoundStopRequest::on(Interruption::default(), stopped()),
+            service_stop: Interruption::default(),
+            scheduled: None,
+            targets: vec![name("smb"), name("nfs"), name("afp")],
+            last_sample: None,
+            share_died: Some(after(100)),
+            failed_or_running: vec![],
+            span: tracing::Span::none(),
+        });
+        for (target, outcome) in [("smb", Outcome::Error), ("nfs", Outcome::Ok)] {
+            task.run_started(&name(target));
+            task.run_ended(outcome);
+        }
+        task.run_started(&name("afp"));
+        let RunningTask::Round(round) = task else { return false };
+        let change = MountChange { target: name(target), kind: "unmount", detail: json!({}) };
+        matches!(round.stop_for(&change, &after(second)), RoundStop::CutShort(_))
+    }
+
+    #[test]
+    fn dead_share_explains_an_unmount_for_two_minutes_only() {
+        assert!(is_cut_short("smb", 101) && is_cut_short("smb", 220));
+        assert!(!is_cut_short("smb", 221), "it was another share");
+    }
+
+    #[test]
+    fn dead_share_explains_no_unmount_of_a_healthy_one() {
+        assert!(!is_cut_short("nfs", 101), "its run succeeded");
+        assert!(is_cut_short("afp", 101), "its run is in flight");
+    }
 }

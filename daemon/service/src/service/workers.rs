@@ -20,7 +20,7 @@ pub(super) struct Workers {
     removed: Vec<Worker>,
     /// Targets that hung in the last check.
     hung: Vec<TargetName>,
-    /// Targets whose mount changed while a round or an examination had their workers.
+    /// Targets whose mount changed while a round had their workers.
     remounted: Vec<TargetName>,
 }
 
@@ -63,7 +63,8 @@ impl Workers {
     }
 
     /// Asks the process of a target to exit, because it only knows the old mount, and forgets the server of that mount: it may have
-    /// been another address of the NAS, such as one in a VPN. A worker that is away is restarted when it comes back.
+    /// been another address of the NAS, such as one in a VPN. `ServerAddresses` keeps it until a new process has found the next. A
+    /// worker that is away is restarted when it comes back.
     pub(super) fn restart(&mut self, target: &TargetName) {
         match self.current.iter_mut().find(|worker| worker.target().name == *target) {
             Some(worker) => {

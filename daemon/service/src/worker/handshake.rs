@@ -1,6 +1,8 @@
 //! The first message of a worker process: protocol, negotiated options and server of its target, and its
 //! version of longhaul. After an upgrade, that version may differ from the supervisor's.
 
+use std::time::Duration;
+
 use longhaul_measure::worker::{FailureReport, VERSION, WorkerMessage};
 
 use super::failures::{unexpected_message_failure, version_mismatch_failure};
@@ -35,6 +37,28 @@ impl Worker {
         }
     }
 
+    /// Takes the first message of a process that was just started if it arrives within `limit`. Returns whether the process has told
+    /// what it knows, or never will: one that has ended, or that is of another version, which the next request reports.
+    pub fn has_reported(&mut self, limit: Duration) -> bool {
+        let event = match &mut self.state {
+            State::Starting(link) => link.receive(limit),
+            State::Idle(_) => return true,
+            State::NotRunning | State::Exiting(_) | State::Orphaned { .. } | State::Stuck { .. } => {
+                return false;
+            }
+        };
+        match event {
+            ProcessEvent::TimedOut | ProcessEvent::Interrupted => return false,
+            ProcessEvent::Message(message) if is_of_this_version(&message) && self.accept_ready(&message) => {
+                if let State::Starting(link) = std::mem::replace(&mut self.state, State::NotRunning) {
+                    self.state = State::Idle(link);
+                }
+            }
+            ProcessEvent::Message(_) | ProcessEvent::Closed => self.shut_down(),
+        }
+        true
+    }
+
     /// Takes the target's facts from a `Ready` message. Returns false for any other message. `Ready` is the
     /// first message; it is repeated if a fact becomes known later.
     pub(super) fn accept_ready(&mut self, message: &WorkerMessage) -> bool {
@@ -57,4 +81,8 @@ impl Worker {
         self.state = State::Exiting(link);
         version_mismatch_failure(&self.target.name, version)
     }
+}
+
+fn is_of_this_version(message: &WorkerMessage) -> bool {
+    matches!(message, WorkerMessage::Ready { version, .. } if version == VERSION)
 }

@@ -324,7 +324,8 @@ fn target_without_its_mount_is_unavailable_and_not_measured() {
 #[test]
 fn weeks_measure_one_share_a_week_in_the_order_abba() {
     let folder = folder();
-    let mut simulation = Simulation::new(folder.path()).lasting(4 * WEEK - DAY);
+    // From a Thursday to the Sunday of the fourth week.
+    let mut simulation = Simulation::new(folder.path()).lasting(3 * WEEK + 3 * DAY);
     simulation.config.schedule.design = Design::Weeks;
     simulation.config.schedule.rounds_per_day = 4;
     simulation.config.workloads.truncate(1);

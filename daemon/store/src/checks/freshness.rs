@@ -9,10 +9,10 @@ use rusqlite::{Connection, Row, named_params};
 use crate::error::{Fault, Result};
 use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
-use crate::samples::oldest_kept;
+use crate::samples::oldest_kept_of;
 use crate::writer::Writer;
 
-/// Number of days after which samples are deleted.
+/// Number of days after which samples are deleted, if that many later days have some.
 const RETENTION_DAYS: u32 = 400;
 
 impl Writer {
@@ -101,7 +101,8 @@ fn microseconds(length: Duration) -> i64 {
 }
 
 fn delete_expired(cx: &Connection, now: Timestamp) -> std::result::Result<(), Fault> {
-    let Some(oldest) = oldest_kept(cx, now, RETENTION_DAYS)? else { return Ok(()) };
+    // The days of other samples do not count: without the service there are none.
+    let Some(oldest) = oldest_kept_of(cx, "freshness", now, RETENTION_DAYS)? else { return Ok(()) };
     let delete = "DELETE FROM freshness WHERE at_us < ?1";
     cx.prepare_cached(delete)?.execute([oldest.as_us()])?;
     Ok(())

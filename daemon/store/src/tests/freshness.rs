@@ -6,9 +6,8 @@ use longhaul_analysis::summary::Week;
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{ChangeKind, FreshnessDay, FreshnessOutcome, FreshnessSample, Timestamp};
 
-use super::sampling::machine;
 use super::{TestDb, at, new_round, samples, target};
-use crate::{NewRound, Samples};
+use crate::NewRound;
 
 fn sample(kind: ChangeKind, outcome: FreshnessOutcome) -> FreshnessSample {
     FreshnessSample {
@@ -56,11 +55,16 @@ fn expired_freshness_samples_are_deleted() {
     let db = TestDb::new();
     let writer = db.writer();
     let old = sample(ChangeKind::Rename, FreshnessOutcome::NotSeen { limit: Duration::ZERO });
-    let machine = (0..=401).map(|day| machine(old.at + day * DAY)).collect();
-    writer.add_samples(Samples { machine, now: old.at, ..Samples::default() }).unwrap();
-    writer.add_freshness(vec![old.clone()]).unwrap();
-    writer.add_freshness(vec![FreshnessSample { at: old.at + 401 * DAY, ..old }]).unwrap();
-    assert_eq!(db.reader().freshness(Timestamp::MIN).unwrap().len(), 1);
+    let on_day = |day: u32| FreshnessSample { at: old.at + day * DAY, ..old.clone() };
+    writer.add_freshness((0..=400).map(on_day).collect()).unwrap();
+    writer.add_freshness(vec![on_day(402)]).unwrap();
+    let days_left = || {
+        let left = db.reader().freshness(Timestamp::MIN).unwrap();
+        left.iter().map(|sample| sample.at.since(old.at).as_secs() / DAY.as_secs()).collect::<Vec<u64>>()
+    };
+    assert_eq!(days_left(), (1..=400).chain([402]).collect::<Vec<u64>>());
+    writer.add_freshness(vec![on_day(15 * 365)]).unwrap();
+    assert_eq!(days_left().len(), 401, "a clock that is years ahead deletes little");
 }
 
 #[test]

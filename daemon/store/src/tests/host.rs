@@ -43,9 +43,24 @@ fn another_computer_gets_an_id_and_epochs_of_its_own() {
 #[test]
 fn computer_that_returns_finds_its_sandbox_again() {
     let db = TestDb::new();
-    drop(store_on(&db, Some("a")));
-    let [b, a, again] = ["b", "a", "b"].map(|host| store_on(&db, Some(host)).machine_id().to_owned());
-    assert!(a != b && b == again, "{a} and {b}, then {again}");
+    let ids = ["a", "b", "a", "c", "b", "a"].map(|host| store_on(&db, Some(host)).machine_id().to_owned());
+    let [a, b, _, c, ..] = &ids;
+    assert!(a != b && b != c && a != c, "{ids:?}");
+    assert_eq!(ids, [a, b, a, c, b, a].map(String::clone), "also the first one, whose id is random");
+}
+
+#[test]
+fn rounds_of_another_computer_are_told_apart() {
+    let db = TestDb::new();
+    for (host, seed) in [("a", 7), ("a", 7), ("b", 8)] {
+        measure_on(&db, host, seed);
+        assert_eq!(db.reader().rounds_elsewhere().unwrap(), if host == "a" { 0 } else { 2 });
+    }
+    let reader = db.reader();
+    assert_eq!(reader.count_started_rounds().unwrap(), 1, "the order of runs is drawn from it");
+    drop(store_on(&db, Some("c")));
+    assert_eq!(reader.rounds_elsewhere().unwrap(), 3);
+    assert_eq!((reader.count_started_rounds().unwrap(), reader.first_run_started().unwrap()), (0, None));
 }
 
 #[test]
@@ -71,7 +86,12 @@ fn database_does_not_contain_the_id_of_the_computer() {
 #[test]
 fn reader_knows_a_database_of_another_computer() {
     let db = TestDb::new();
-    let store = store_on(&db, Some("a"));
-    let is_of_another = |host| crate::host::is_of_another(&store.connection, host).unwrap();
-    assert!(is_of_another(Some("b")) && !is_of_another(Some("a")) && !is_of_another(None));
+    let a = store_on(&db, Some("a")).machine_id().to_owned();
+    let store = store_on(&db, Some("b"));
+    let b = store.machine_id().to_owned();
+    let own = |host| crate::host::own_machine_id(&store.connection, host).unwrap();
+    assert_eq!([Some("a"), Some("b"), None].map(own), [Some(a.clone()), Some(b.clone()), Some(b.clone())]);
+    assert_eq!(own(Some("c")), None);
+    let elsewhere = |host| crate::host::machine_ids_elsewhere(&store.connection, Some(host)).unwrap();
+    assert_eq!((elsewhere("a"), elsewhere("b"), elsewhere("c").len()), (vec![b], vec![a], 2));
 }

@@ -37,7 +37,7 @@ fn traffic(at: Timestamp, user_read: Option<u64>) -> TrafficStep {
     TrafficStep::new(None, at, traffic)
 }
 
-pub(super) fn machine(at: Timestamp) -> MachineStep {
+fn machine(at: Timestamp) -> MachineStep {
     MachineStep {
         at_us: at,
         observations: 3,
@@ -262,15 +262,25 @@ fn clock_that_is_years_ahead_deletes_nothing() {
     let db = TestDb::new();
     let writer = db.writer();
     add_days(&writer, 30);
-    for now in [NOON + 15 * 365 * DAY, NOON + 15 * 365 * DAY + STEP] {
-        let new = Samples { machine: vec![machine(now)], usage: vec![usage(now, Some(1))], ..samples(now) };
+    for now in [NOON, NOON + 15 * 365 * DAY, NOON + 15 * 365 * DAY + STEP] {
+        let new = Samples {
+            probes: vec![probe(now, &[7])],
+            traffic: vec![traffic(now, Some(1))],
+            machine: vec![machine(now)],
+            usage: vec![usage(now, Some(1))],
+            ..samples(now)
+        };
         writer.add_samples(new).unwrap();
     }
     let reader = db.reader();
     for step in Resolution::ALL {
-        let days = reader.machine_steps(&filter(step, Timestamp::UNIX_EPOCH)).unwrap().len();
+        let filter = filter(step, Timestamp::UNIX_EPOCH);
+        let days = reader.machine_steps(&filter).unwrap().len();
         assert!(days > 31, "{days} steps of {}", step.name());
+        assert_eq!(reader.probe_steps(&filter).unwrap()[0].at_us, NOON, "{}", step.name());
+        assert_eq!(reader.traffic_steps(&filter).unwrap()[0].at_us, NOON, "{}", step.name());
     }
+    assert_eq!(reader.usage_by_day(Timestamp::MIN..Timestamp::MAX).unwrap()[0].at, NOON);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub fn summary_lines(weekly: &WeeklySummary) -> [String; 3] {
          this week; a single week gets no verdict."
             .to_owned(),
         format!(
-            "Decided: with at least {MIN_VERDICT_DAYS} days (with {EARLY_VERDICT_DAYS} only if the whole interval lies beyond ±{} %). A \
+            "Decided: with at least {MIN_VERDICT_DAYS} days (or at least {EARLY_VERDICT_DAYS} if the whole interval lies beyond ±{} %). A \
              difference matters if the slower share takes at least {} % more time. Where a user waits, a difference below {} s is not \
              noticed. {}",
             percent(EARLY_VERDICT_RATIO),

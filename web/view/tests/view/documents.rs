@@ -176,7 +176,7 @@ fn no_winner_is_named_without_its_interval() {
 fn described_constants_match_the_code() {
     let (page, text) = (page(), markdown(&world::last_week()));
     let constants = [
-        format!("with at least {MIN_VERDICT_DAYS} days (with {EARLY_VERDICT_DAYS} only"),
+        format!("with at least {MIN_VERDICT_DAYS} days (or at least {EARLY_VERDICT_DAYS} if"),
         format!("at most {} %", ALPHA * 100.0),
         format!("{CAP_FACTOR} times the usual time"),
     ];

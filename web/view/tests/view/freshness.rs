@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use longhaul_analysis::summary::WeeklySummary;
+use longhaul_analysis::summary::{KindFreshness, WeeklySummary};
 use longhaul_model::{ChangeKind, FreshnessDay};
 use longhaul_view::json;
 use longhaul_view::page::first_screen::first_screen;
 use longhaul_view::render::markdown;
+use longhaul_view::screens::checks::statements;
 use longhaul_view::screens::{brief, recommendation};
 
 use crate::world::{World, steady};
@@ -36,11 +37,27 @@ fn stale_share_is_recommended_only_with_its_caveat() {
     assert_eq!(
         recommendation::heading(&weekly([25, 0])),
         "Use smb: it saves about 5.4 minutes of waiting a week compared with nfs (4.9 to 5.9), in an ordinary week. But it shows stale \
-         data: 0 of 25 new files became visible; the rest stayed invisible for at least 1 min (nfs: 25 of 25). Part of its speed may \
+         data: 0 of 25 new files became visible; all stayed invisible for at least 1 min (nfs: 25 of 25). Part of its speed may \
          come from that."
     );
     for fresh in [[0, 0], [0, 25], [2, 0]] {
         assert!(!recommendation::heading(&weekly(fresh)).contains("stale data"), "{fresh:?}");
+    }
+}
+
+#[test]
+fn other_kinds_of_change_that_are_stale_are_counted() {
+    let mut weekly = weekly([25, 0]);
+    let freshness = &mut weekly.freshness[0];
+    let kinds = [
+        (ChangeKind::Deletion, "1 other kind of change is"),
+        (ChangeKind::Rename, "2 other kinds of change are"),
+    ];
+    for (kind, more) in kinds {
+        let other = KindFreshness { kind, ..freshness.kinds[0] };
+        freshness.kinds.push(other);
+        let sentence = statements::staleness(freshness).unwrap();
+        assert!(sentence.ends_with(&format!("; {more} affected, too.")), "{sentence}");
     }
 }
 

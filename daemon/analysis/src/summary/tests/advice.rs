@@ -296,6 +296,23 @@ fn share_that_costs_minutes_in_the_own_week_is_not_recommended() {
     assert!(matches!(objection(&weekly), Objection::MoreMinutes(saved) if (saved.value + 10.0).abs() < 0.5));
 }
 
+/// No number is right for all days, but each kind of day costs time.
+#[test]
+fn share_that_costs_unknown_minutes_is_not_recommended() {
+    let mut world = World::pair().simulate(0..28, &|target, day, turn| times(0.5, (target, day, turn)));
+    let backup = TASKS.iter().position(|task| task.name() == "incremental-backup").unwrap();
+    for run in world.history.runs.iter_mut().filter(|run| (run.target, run.workload) == (1, backup)) {
+        let is_seventh = (run.started.local_day(0) - MONDAY) % 7 == 6;
+        run.times = run.times.with(0, run.seconds * if is_seventh { 12.0 } else { 4.0 });
+    }
+    world.history.settings.usage_profile = BTreeMap::from([("incremental-backup/backup".to_owned(), 60.0)]);
+    let weekly = world.after_days(28);
+    assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("nfs".to_owned()));
+    assert_eq!(weekly.pairs[0].weekly_minutes, None);
+    assert!(matches!(objection(&weekly), Objection::MoreMinutes(saved) if saved.high < 0.0));
+    assert_eq!(weekly.recommendation.minutes_a_week, None);
+}
+
 #[test]
 fn minutes_are_left_out_if_one_day_in_seven_makes_most_of_them() {
     let with_last_day = |factor: f64| {

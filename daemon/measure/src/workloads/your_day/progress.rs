@@ -30,14 +30,14 @@ struct ThreadProgress {
 pub struct AllProgress(Vec<ThreadProgress>);
 
 impl AllProgress {
-    pub fn new(lanes: usize) -> Self {
-        Self((0..lanes).map(|_| ThreadProgress::default()).collect())
+    pub fn new(threads: usize) -> Self {
+        Self((0..threads).map(|_| ThreadProgress::default()).collect())
     }
 
     /// Notes that a thread completed this many steps.
     #[inline]
-    pub fn set(&self, lane: usize, steps: u32) {
-        let own = &self.0[lane];
+    pub fn set(&self, thread: usize, steps: u32) {
+        let own = &self.0[thread];
         own.steps.store(steps, SeqCst);
         if own.sleepers.load(SeqCst) > 0 {
             let _guard = own.lock.lock();
@@ -46,8 +46,8 @@ impl AllProgress {
     }
 
     /// Lets all others go on: this thread makes no further step.
-    pub fn give_up(&self, lane: usize) {
-        self.set(lane, u32::MAX);
+    pub fn give_up(&self, thread: usize) {
+        self.set(thread, u32::MAX);
     }
 
     /// Waits for a step of another thread.

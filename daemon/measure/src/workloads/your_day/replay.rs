@@ -73,20 +73,20 @@ impl<'a> Replay<'a> {
     ///
     /// The first error of a thread; the others end after the step in progress.
     pub fn run(&self, context: &TimedFs<'_>) -> Result<ReplayTimes, RunError> {
-        let lanes: Vec<usize> = (0..self.day.plan.lanes.len()).collect();
+        let threads: Vec<usize> = (0..self.day.plan.lanes.len()).collect();
         let busy: Mutex<Vec<BusyTimes>> = Mutex::default();
         let single = Mutex::new(None);
-        context.run_parallel(lanes.len(), &lanes, |context, lane| {
-            let mut thread = ThreadReplay::new(self, *lane);
-            let result = thread.run(context);
+        context.run_parallel(threads.len(), &threads, |context, thread| {
+            let mut replay = ThreadReplay::new(self, *thread);
+            let result = replay.run(context);
             if result.is_err() {
                 self.has_failed.store(true, Relaxed);
             }
-            self.progress.give_up(*lane);
-            if lanes.len() == 1 {
+            self.progress.give_up(*thread);
+            if threads.len() == 1 {
                 *single.lock() = Some(context.seconds_in_calls());
             }
-            busy.lock().push(thread.finish());
+            busy.lock().push(replay.finish());
             result
         })?;
         let total = context.elapsed();

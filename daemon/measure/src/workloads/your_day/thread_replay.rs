@@ -31,7 +31,7 @@ const COMPARED_PER_NS: u64 = 4;
 /// One thread of a replay.
 pub struct ThreadReplay<'a> {
     replay: &'a Replay<'a>,
-    lane: usize,
+    thread: usize,
     buffer: Buffer,
     listing: ListingBuffer,
     busy: BusyTimes,
@@ -46,11 +46,11 @@ pub struct ThreadReplay<'a> {
 }
 
 impl<'a> ThreadReplay<'a> {
-    pub fn new(replay: &'a Replay<'a>, lane: usize) -> Self {
+    pub fn new(replay: &'a Replay<'a>, thread: usize) -> Self {
         let now_ns = monotonic_ns();
         Self {
             replay,
-            lane,
+            thread,
             buffer: Buffer::new(64 << 10),
             listing: ListingBuffer::default(),
             busy: BusyTimes::default(),
@@ -66,7 +66,7 @@ impl<'a> ThreadReplay<'a> {
     /// Makes all steps.
     pub fn run(&mut self, context: &TimedFs<'_>) -> Result<(), RunError> {
         let plan = &self.replay.day.plan;
-        for (number, step) in (1..).zip(plan.lanes[self.lane].steps()) {
+        for (number, step) in (1..).zip(plan.lanes[self.thread].steps()) {
             self.hold_back(context, &step)?;
             self.comparing_since_ns = None;
             if self.is_alone {
@@ -80,7 +80,7 @@ impl<'a> ThreadReplay<'a> {
             self.make(context, &step)?;
             let end_ns = self.comparing_since_ns.unwrap_or_else(monotonic_ns);
             self.busy.add(Interval { begin_ns, end_ns });
-            self.replay.progress.set(self.lane, number);
+            self.replay.progress.set(self.thread, number);
         }
         context.add_own_work(self.own_work_ns);
         Ok(())
@@ -125,8 +125,8 @@ impl<'a> ThreadReplay<'a> {
             A::Clone { from, to } => copy::share_blocks(self.replay, context, [from, to]),
             A::OpenFile(open) => self.open(context, open, step),
             A::OpenFolder { node, slot } | A::OpenPathOnly { node, slot } => {
-                let place = LookupFolder::of(self.replay, step);
-                let (folder, path) = (place.folder(), place.path(node));
+                let lookup = LookupFolder::of(self.replay, step);
+                let (folder, path) = (lookup.folder(), lookup.path(node));
                 let opened = match step.action {
                     A::OpenPathOnly { .. } => context.open_path_only_below(folder, path)?,
                     _ => context.open_folder_below(folder, path)?,
@@ -148,8 +148,8 @@ impl<'a> ThreadReplay<'a> {
     }
 
     fn open(&self, context: &TimedFs<'_>, open: Opening, step: &ReplayStep<'_>) -> Result<(), RunError> {
-        let place = LookupFolder::of(self.replay, step);
-        let (folder, path) = (place.folder(), place.path(open.node));
+        let lookup = LookupFolder::of(self.replay, step);
+        let (folder, path) = (lookup.folder(), lookup.path(open.node));
         let access = match open.access {
             longhaul_recording::Access::Read | longhaul_recording::Access::PathOnly => Access::Read,
             longhaul_recording::Access::Write => Access::Write,
@@ -334,8 +334,8 @@ impl<'a> ThreadReplay<'a> {
         let (A::SetLengthByName { node, .. } | A::SetExtendedAttribute { node, .. }) = step.action else {
             return Ok(());
         };
-        let place = LookupFolder::of(self.replay, step);
-        let opened = context.open_in_place_below(place.folder(), place.path(node), Access::ReadWrite)?;
+        let lookup = LookupFolder::of(self.replay, step);
+        let opened = context.open_in_place_below(lookup.folder(), lookup.path(node), Access::ReadWrite)?;
         self.check(node, ActionResult::Done, &opened)?;
         let Answer::Done(file) = opened else { return Ok(()) };
         match step.action {
@@ -357,15 +357,15 @@ impl<'a> ThreadReplay<'a> {
     /// Uses or changes a name.
     fn use_name(&self, context: &TimedFs<'_>, step: &ReplayStep<'_>) -> Result<(), RunError> {
         use PlannedAction as A;
-        let place = LookupFolder::of(self.replay, step);
-        let (folder, name) = (place.folder(), |node| place.name(node));
+        let lookup = LookupFolder::of(self.replay, step);
+        let (folder, name) = (lookup.folder(), |node| lookup.name(node));
         let (node, change) = match step.action {
             A::Attributes { node } | A::AttributesButAccessTime { node } => {
                 let operation = match step.expected {
                     ActionResult::Done => Operation::Getattr,
                     _ => Operation::Lookup,
                 };
-                let path = place.path(node);
+                let path = lookup.path(node);
                 let answer = match step.action {
                     A::Attributes { .. } => context.attributes_below(folder, path, operation)?,
                     _ => context.attributes_but_access_time_below(folder, path, operation)?,
@@ -373,15 +373,15 @@ impl<'a> ThreadReplay<'a> {
                 return self.check(node, step.expected, &answer);
             }
             A::ExtendedAttribute { node } => {
-                let answer = context.getxattr_below(folder, place.path(node))?;
+                let answer = context.getxattr_below(folder, lookup.path(node))?;
                 return self.check(node, step.expected, &answer);
             }
             A::ReadLink { node } => {
-                let answer = context.read_link_below(folder, place.path(node))?;
+                let answer = context.read_link_below(folder, lookup.path(node))?;
                 return self.check(node, step.expected, &answer);
             }
             A::FreeSpace => return context.space(self.replay.root).map(drop),
-            A::HardLink { from, to } => return self.hard_link(context, &place, [from, to]),
+            A::HardLink { from, to } => return self.hard_link(context, &lookup, [from, to]),
             A::SetAttributes { node } => (node, NameChange::SetTimes(name(node), SET_TIME_NS)),
             A::Rename { from, to } => (from, NameChange::Rename(name(from), name(to))),
             A::RenameToNew { from, to } => (to, NameChange::RenameToNew(name(from), name(to))),
@@ -399,17 +399,17 @@ impl<'a> ThreadReplay<'a> {
     fn hard_link(
         &self,
         context: &TimedFs<'_>,
-        place: &LookupFolder<'_>,
+        lookup: &LookupFolder<'_>,
         [from, to]: [NodeNumber; 2],
     ) -> Result<(), RunError> {
-        let folder = place.folder();
-        let answer = context.change_name(folder, NameChange::HardLink(place.name(from), place.name(to)))?;
+        let folder = lookup.folder();
+        let answer = context.change_name(folder, NameChange::HardLink(lookup.name(from), lookup.name(to)))?;
         self.check(to, ActionResult::Done, &answer)?;
         if answer != Answer::Unsupported {
             return Ok(());
         }
-        let source = context.open_below(folder, place.path(from), Access::Read)?;
-        let copy = context.create_below(folder, place.path(to), Access::Write)?;
+        let source = context.open_below(folder, lookup.path(from), Access::Read)?;
+        let copy = context.create_below(folder, lookup.path(to), Access::Write)?;
         let (Answer::Done(source), Answer::Done(copy)) = (source, copy) else { return Ok(()) };
         let (mut bytes, mut offset) = (Buffer::new(64 << 10), 0);
         loop {

@@ -21,8 +21,7 @@ use super::order::EventOrder;
 use super::whole_files::MAX_OPEN;
 use crate::{ActionResult, CallTime, Note, TraceAction, TraceEvent, TraceSink};
 
-/// Largest number of threads that are followed at the same time. A call of another one is read by itself, so that what it refers to
-/// is counted as unknown.
+/// Largest number of threads that are followed at the same time. The calls of another one are counted as unknown.
 const MAX_THREADS: usize = 1 << 16;
 
 /// Largest number of events that wait for a call that began earlier.
@@ -46,7 +45,7 @@ pub struct StraceImporter {
     announced: HashSet<u64>,
     recorder_time: RecorderTime,
     order: EventOrder<u64, MAX_WAITING>,
-    next_place: u64,
+    next_rank: u64,
     start_folder: Option<Rc<[u8]>>,
     next_handle: u64,
     clock: DayClock,
@@ -57,8 +56,8 @@ pub struct StraceImporter {
 struct BegunCall {
     text: Vec<u8>,
     began: Duration,
-    /// Its place among the others.
-    place: u64,
+    /// Its rank among all calls.
+    rank: u64,
     /// The tables that a new thread will share, if this call starts one.
     starts: Option<Shared>,
 }
@@ -74,7 +73,7 @@ impl StraceImporter {
             announced: HashSet::new(),
             recorder_time: RecorderTime::default(),
             order: EventOrder::default(),
-            next_place: 0,
+            next_rank: 0,
             start_folder: folder.map(Rc::from),
             next_handle: 0,
             clock: DayClock::default(),
@@ -129,23 +128,23 @@ impl StraceImporter {
         let starts = calls::starts_thread(name).then(|| Shared::of_call(text));
         let is_followed = self.threads.contains_key(&thread);
         if is_followed && (starts.is_some() || calls::is_known(name)) {
-            let place = self.new_place();
-            self.order.begin(place);
-            self.keep_begun(thread, BegunCall { text: text.to_vec(), began: self.now, place, starts });
+            let rank = self.new_rank();
+            self.order.begin(rank);
+            self.keep_begun(thread, BegunCall { text: text.to_vec(), began: self.now, rank, starts });
         }
     }
 
     /// Keeps a call until its end is shown. The end of the previous one of the thread is never shown.
     fn keep_begun(&mut self, thread: u64, call: BegunCall) {
         if let Some(previous) = self.begun.insert(thread, call) {
-            self.order.end(previous.place);
+            self.order.end(previous.rank);
         }
     }
 
-    /// Returns the place of a call that begins after all others.
-    fn new_place(&mut self) -> u64 {
-        self.next_place += 1;
-        self.next_place
+    /// Returns the rank of a call that begins after all others.
+    fn new_rank(&mut self) -> u64 {
+        self.next_rank += 1;
+        self.next_rank
     }
 
     fn resume(&mut self, thread: u64, rest: &[u8], sink: &mut dyn TraceSink) {
@@ -162,8 +161,8 @@ impl StraceImporter {
         };
         let mut text = begun.text;
         text.extend_from_slice(&rest[resumed + RESUMED.len()..]);
-        self.call(thread, &text, CallStart { began: begun.began, place: Some(begun.place) }, sink);
-        self.order.end(begun.place);
+        self.call(thread, &text, CallStart { began: begun.began, rank: Some(begun.rank) }, sink);
+        self.order.end(begun.rank);
         self.order.deliver(sink);
     }
 
@@ -178,14 +177,18 @@ impl StraceImporter {
         if calls::starts_thread(call.name) {
             return self.start_thread(&thread, text, &call);
         }
-        let took = time.took.or_else(|| at.place.map(|_| self.now.saturating_sub(at.began)));
-        let place = at.place.unwrap_or_else(|| self.new_place());
+        if !self.threads.contains_key(&number) && calls::is_known(call.name) {
+            // Its descriptors are not kept: what it opens would never be closed.
+            return sink.note(Note::UnknownHandle);
+        }
+        let took = time.took.or_else(|| at.rank.map(|_| self.now.saturating_sub(at.began)));
+        let rank = at.rank.unwrap_or_else(|| self.new_rank());
         let mut context = Context {
             thread,
             time: CallTime { took, ..time },
             depth_in_open_folder: None,
             next_handle: &mut self.next_handle,
-            sink: &mut self.order.at(place, sink),
+            sink: &mut self.order.at(rank, sink),
         };
         calls::handle(&mut context, &call);
     }
@@ -201,8 +204,8 @@ impl StraceImporter {
     /// Closes what all processes have open. A trace without the ends of openings would fill the memory.
     fn close_all(&mut self, thread: u64, sink: &mut dyn TraceSink) {
         let handles = self.threads.values().flat_map(|thread| thread.close_if(|_, _| true)).collect();
-        let place = self.new_place();
-        CallTime::beginning(thread, self.now).close_all(&mut self.order.at(place, sink), handles);
+        let rank = self.new_rank();
+        CallTime::beginning(thread, self.now).close_all(&mut self.order.at(rank, sink), handles);
     }
 
     fn supersede(&mut self, number: u64, successor: &[u8]) {
@@ -220,13 +223,13 @@ impl StraceImporter {
     /// Ends a thread: the files that only its process had open are closed.
     fn end_thread(&mut self, number: u64, sink: &mut dyn TraceSink) {
         if let Some(begun) = self.begun.remove(&number) {
-            self.order.end(begun.place);
+            self.order.end(begun.rank);
             self.order.deliver(sink);
         }
         let Some(thread) = self.threads.remove(&number) else { return };
         let time = self.recorder_time.end(CallTime::beginning(number, self.now));
-        let place = self.new_place();
-        let mut ordered = self.order.at(place, sink);
+        let rank = self.new_rank();
+        let mut ordered = self.order.at(rank, sink);
         for handle in thread.end() {
             let action = TraceAction::Close { handle };
             let (result, depth_in_open_folder) = (ActionResult::Done, None);
@@ -235,10 +238,10 @@ impl StraceImporter {
     }
 }
 
-/// Start of a call: its time, and its position among the others if it was shown in two parts.
+/// Start of a call: its time, and its rank among all calls if it was shown in two parts.
 struct CallStart {
     began: Duration,
-    place: Option<u64>,
+    rank: Option<u64>,
 }
 
 const BEGIN_RESUMED: &[u8] = b"<... ";
@@ -268,7 +271,7 @@ impl Importer for StraceImporter {
         if let Some(text) = rest.strip_suffix(UNFINISHED) {
             return self.begin(line.thread, text.trim_ascii_end());
         }
-        self.call(line.thread, rest, CallStart { began: self.now, place: None }, sink);
+        self.call(line.thread, rest, CallStart { began: self.now, rank: None }, sink);
     }
 
     fn end(&mut self, sink: &mut dyn TraceSink) {

@@ -407,6 +407,15 @@ fn threads_beyond_the_limit_are_not_followed() {
 }
 
 #[test]
+fn thread_beyond_the_limit_opens_nothing() {
+    let followed = (1..=MAX_THREADS).map(|thread| format!("{thread} fsync(9) = 0"));
+    let beyond = (0..2).map(|_| format!(r#"{} read(5</share/x>, "", 10) = 4"#, MAX_THREADS + 1));
+    let (_, written) = kept(followed.chain(beyond));
+    assert_eq!(written.events, [""; 0]);
+    assert_eq!(written.notes[MAX_THREADS..], ["UnknownHandle", "UnknownHandle"]);
+}
+
+#[test]
 fn folder_with_a_name_that_is_too_long_is_unknown() {
     let long = "x".repeat(5000);
     let change = format!(r#"chdir("/{long}") = 0"#);

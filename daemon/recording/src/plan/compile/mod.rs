@@ -266,7 +266,11 @@ impl<'a> Compiler<'a> {
             (NameState::Folder, _) | (_, NameState::Folder) => false,
             (from, to) => from != to,
         };
-        fits && from.0 > 0 && above.is_none() && self.tree.has_folder(to) && !self.tree.had_name(from, to)
+        fits && from.0 > 0
+            && above.is_none()
+            && self.tree.has_folder(to)
+            && !self.tree.had_name(from, to)
+            && self.tree.stays_removable(from, to)
     }
 
     fn plan_set_length(&self, node: NodeNumber, length: u64) -> Option<PlannedAction> {

@@ -354,6 +354,24 @@ fn folder_does_not_get_an_earlier_name_back() {
 }
 
 #[test]
+fn rename_that_makes_a_path_too_deep_is_left_out() {
+    let (folder, absent) = (InitialState::Folder, InitialState::Absent);
+    // Two chains of 125 folders: 1 to 125, and 126 to 250.
+    let above = (0..125).chain([0]).chain(126..250);
+    let chains = above.map(|parent| node(parent, folder));
+    let others = [(250, folder), (251, absent), (250, absent), (0, folder), (254, absent)];
+    let others = others.map(|(parent, initial)| node(parent, initial));
+    let nodes: Vec<Node> = std::iter::once(node(0, folder)).chain(chains).chain(others).collect();
+    let rename = |from, to| operation(0, Action::Rename { from: NodeNumber(from), to: NodeNumber(to) });
+    let left_out = |operations: &[RecordedOperation]| {
+        ReplayPlan::compile(&recording(nodes.clone(), operations.to_vec()), LIMITS).left_out
+    };
+    assert_eq!([left_out(&[rename(1, 253)]), left_out(&[rename(1, 252)])], [0, 1], "250 and 251 names");
+    let moved_again = [left_out(&[rename(126, 255)]), left_out(&[rename(1, 253), rename(126, 255)])];
+    assert_eq!(moved_again, [0, 1], "the first chain is in the second one");
+}
+
+#[test]
 fn file_with_a_second_name_is_not_opened_for_writing() {
     let file = InitialState::File(PowerOfTwo::of(5));
     let nodes = vec![node(0, InitialState::Folder), node(0, file), node(0, InitialState::Absent)];

@@ -186,6 +186,8 @@ pub struct Simulation {
     pub worker_version: &'static str,
     /// Answer of the workers to each step of a check of fidelity.
     pub fidelity: WorkerMessage,
+    /// Failure of each run. `None`: all succeed.
+    pub run_failure: Option<FailureReport>,
     pub program_file: Option<ProgramFile>,
     /// Routes of the machine. `None`: its network link is that of the machine's facts.
     pub routes: Option<Routes>,
@@ -227,6 +229,7 @@ impl Simulation {
             sensors,
             worker_version: VERSION,
             fidelity: kept_permissions(),
+            run_failure: None,
             program_file: None,
             routes: None,
         }
@@ -248,6 +251,8 @@ impl Simulation {
     pub fn run(self) -> ClockReading {
         let handle = Arc::new(ServiceHandle::default());
         let server = self.routes.map(|routes| routes.server);
+        let report = run_report(self.run_failure);
+        let arguments = script(self.worker_version, &self.fidelity, server, report);
         let world = Arc::new(Mutex::new(SimulatedWorld {
             now: self.start,
             machine: normal_machine(),
@@ -262,7 +267,7 @@ impl Simulation {
             clock: Box::new(WorldClock(Arc::clone(&world))),
             host: Box::new(WorldHost(Arc::clone(&world))),
             sensors: self.sensors,
-            worker_command: ("/bin/sh".into(), script(self.worker_version, &self.fidelity, server)),
+            worker_command: ("/bin/sh".into(), arguments),
             program_file: self.program_file,
             handle,
             config: self.config,
@@ -298,7 +303,7 @@ pub fn rounds(database: &Path) -> Vec<StoredRound> {
 }
 
 /// Returns the arguments of a shell that sends the messages of a worker of `version`.
-fn script(version: &str, fidelity: &WorkerMessage, server: Option<IpAddr>) -> Vec<String> {
+fn script(version: &str, fidelity: &WorkerMessage, server: Option<IpAddr>, report: RunReport) -> Vec<String> {
     let shell = "read -r setup; printf '%s\\n' \"$1\"; while read -r line; do case $line in \
         *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; \
         *'\"check-fidelity\"'*) printf '%s\\n' \"$7\";; esac; done";
@@ -309,22 +314,18 @@ fn script(version: &str, fidelity: &WorkerMessage, server: Option<IpAddr>) -> Ve
         server,
         version: version.to_owned(),
     };
-    let report = RunReport {
-        failure: None,
-        facts: Default::default(),
-        conditions: Conditions {
-            free_bytes: Some(1 << 40),
-            total_bytes: Some(1 << 41),
-            ..Conditions::default()
-        },
-        mismatches: vec![],
-    };
     let mut arguments = vec!["-c".to_owned(), shell.to_owned(), "worker".to_owned()];
     arguments.extend([line(&ready), line(&WorkerMessage::Prepared { failed: None })]);
     arguments.extend((0..3).map(|number| line(&WorkerMessage::PhaseEnded(Box::new(phase(number))))));
     arguments.push(line(&WorkerMessage::Ended(report)));
     arguments.push(line(fidelity));
     arguments
+}
+
+fn run_report(failure: Option<FailureReport>) -> RunReport {
+    let conditions =
+        Conditions { free_bytes: Some(1 << 40), total_bytes: Some(1 << 41), ..Conditions::default() };
+    RunReport { failure, facts: Default::default(), conditions, mismatches: vec![] }
 }
 
 fn kept_permissions() -> WorkerMessage {

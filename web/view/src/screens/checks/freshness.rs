@@ -5,6 +5,7 @@ use std::time::Duration;
 use longhaul_analysis::checks::{FreshnessCell, FreshnessKey};
 use longhaul_model::ChangeKind;
 
+use super::statements::unseen;
 use crate::document::Document;
 use crate::screens::{NO_VALUE, protocol};
 use crate::table::Table;
@@ -66,10 +67,11 @@ pub fn staleness(cell: &FreshnessCell) -> Option<String> {
     let limit = cell.limit.filter(|_| !cell.shares_client)?;
     let seen = cell.n - cell.not_seen;
     Some(format!(
-        "{} ({}) showed {seen} of {} changes; the rest stayed invisible for at least {} s ({}, made {}).",
+        "{} ({}) showed {seen} of {} changes; {} stayed invisible for at least {} s ({}, made {}).",
         cell.key.target,
         protocol(cell.protocol.as_ref()),
         cell.n,
+        unseen(seen),
         limit.as_secs(),
         change(cell.key.kind),
         origin(&cell.key),
@@ -159,7 +161,7 @@ mod tests {
     #[test]
     fn stale_target_is_named_first() {
         let shown = terminal::render(&freshness(&[cell(3, false)]));
-        let sentence = "smb (SMB 3.1.1) showed 0 of 3 changes; the rest stayed invisible for at least 50 s (new file in a listing, \
+        let sentence = "smb (SMB 3.1.1) showed 0 of 3 changes; all stayed invisible for at least 50 s (new file in a listing, \
                         made through nfs).";
         assert!(shown.contains(sentence) && shown.contains("> 50 s"), "{shown}");
         assert!(!shown.contains("Every change"), "{shown}");

@@ -29,8 +29,8 @@ pub fn staleness(freshness: &Freshness) -> Option<String> {
     let others = freshness.kinds.iter().filter(|kind| kind.is_stale && kind.kind != stalest.kind).count();
     let more = match others {
         0 => String::new(),
-        1 => "; nor was 1 other kind of change visible in time".to_owned(),
-        others => format!("; nor were {others} other kinds of change visible in time"),
+        1 => "; 1 other kind of change is affected, too".to_owned(),
+        others => format!("; {others} other kinds of change are affected, too"),
     };
     Some(format!("{} shows stale data: {}{more}.", freshness.target, visible_of_kind(stalest)))
 }
@@ -51,11 +51,16 @@ pub fn stale_advantage(weekly: &WeeklySummary, target: &TargetName) -> Option<St
     ))
 }
 
+/// Returns the word for the changes that were not seen, from the number of those that were.
+pub(super) const fn unseen(seen: u64) -> &'static str {
+    if seen == 0 { "all" } else { "the rest" }
+}
+
 /// Returns how many changes of a kind became visible, and how long the others were waited for, as a clause.
 fn visible_of_kind(kind: &KindFreshness) -> String {
-    let limit = kind.limit_seconds.map_or(String::new(), |limit| {
-        format!("; the rest stayed invisible for at least {}", units::duration(limit))
-    });
     let (seen, changes) = (kind.changes - kind.not_seen, kind.changes);
+    let limit = kind.limit_seconds.map_or(String::new(), |limit| {
+        format!("; {} stayed invisible for at least {}", unseen(seen), units::duration(limit))
+    });
     format!("{seen} of {changes} {} became visible{limit}", kind_words(kind.kind))
 }
