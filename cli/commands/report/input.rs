@@ -126,7 +126,7 @@ mod tests {
         let mut weekly = WeeklyInput::new(History::default(), Some(Week::of_day(102))).weekly();
         weekly.targets = ["smb", "nfs", "afp"].map(line).into();
         let (target, last_day) = ("smb".parse().unwrap(), "1970-04-01".to_owned());
-        weekly.unmeasured = vec![UnmeasuredShare { target, day: 90, last_day }];
+        weekly.unmeasured = vec![UnmeasuredShare { target, day: 90, last_day, is_left_out: true }];
         let afp = Target { name: "afp".parse().unwrap(), path: "/m/afp".into(), role: Role::Share };
         let config = Config { targets: vec![afp], ..Config::default() };
         let of_nfs = "nfs is no longer in the configuration: it is not measured any more";

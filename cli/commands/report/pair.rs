@@ -73,7 +73,7 @@ fn find_pair<'w>(weekly: &'w WeeklySummary, wanted: &PairArg) -> anyhow::Result<
     let (a, b) = (&wanted.a, &wanted.b);
     let is_meant = |pair: &&PairSummary| (&pair.a, &pair.b) == (a, b) || (&pair.a, &pair.b) == (b, a);
     weekly.pairs.iter().find(is_meant).ok_or_else(|| {
-        if let Some(share) = weekly.unmeasured.iter().find(|share| [a, b].contains(&&share.target)) {
+        if let Some(share) = weekly.unmeasured.iter().find(|share| share.is_left_out && [a, b].contains(&&share.target)) {
             let UnmeasuredShare { target, last_day, .. } = share;
             let week = Week::of_day(share.day);
             return UsageError(format!(

@@ -43,10 +43,7 @@ pub(super) fn minutes_saved(
     pairs: &[PairSummary],
     reference: Option<&TargetName>,
 ) -> Option<MinutesSaved> {
-    let is_shown = |pair: &&PairSummary| {
-        let minutes = pair.own_minutes.or(pair.ordinary_minutes);
-        pair.includes(target) && minutes.is_some_and(|minutes| minutes.is_of_all_days)
-    };
+    let is_shown = |pair: &&PairSummary| pair.includes(target) && pair.has_minutes_of_all_days();
     let mut saved: Vec<MinutesSaved> =
         pairs.iter().filter(is_shown).filter_map(|pair| saved_in(pair, target)).collect();
     saved.sort_by(|one, other| one.value.total_cmp(&other.value));

@@ -45,12 +45,19 @@ pub enum Objection {
     },
     /// For the usage profile it costs more time than the other share.
     MoreMinutes(MinutesSaved),
+    /// The same, but the days are of two kinds, and no one number is right.
+    MoreTime,
 }
 
 impl Objection {
     /// Returns true if the share does not work as it should, whatever time it takes.
     pub(super) fn is_flaw(&self) -> bool {
         matches!(self, Self::Damaged | Self::Failing | Self::LessReliable)
+    }
+
+    /// Returns true if it is about the time that the usage profile takes.
+    pub(super) fn is_about_minutes(&self) -> bool {
+        matches!(self, Self::MoreMinutes(_) | Self::MoreTime)
     }
 }
 
@@ -100,6 +107,10 @@ impl PairSummary {
         }
         // Minutes know nothing of failures and damage.
         let is_sound = self.less_reliable().is_none() && self.failing.is_empty() && self.damaged.is_empty();
-        saved_in(self, name).filter(|saved| is_sound && saved.high < 0.0).map(Objection::MoreMinutes)
+        let saved = saved_in(self, name).filter(|saved| is_sound && saved.high < 0.0)?;
+        Some(match self.has_minutes_of_all_days() {
+            true => Objection::MoreMinutes(saved),
+            false => Objection::MoreTime,
+        })
     }
 }

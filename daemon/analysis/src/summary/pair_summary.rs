@@ -70,6 +70,11 @@ impl PairSummary {
         self.headline.as_ref().is_some_and(|headline| headline.verdict.is_decided())
     }
 
+    /// Returns true if the minutes a week that are known hold for all days, so that they can be shown.
+    pub(super) fn has_minutes_of_all_days(&self) -> bool {
+        self.own_minutes.or(self.ordinary_minutes).is_some_and(|minutes| minutes.is_of_all_days)
+    }
+
     /// Returns the target of the pair that is not the given one.
     pub fn other(&self, name: &TargetName) -> &TargetName {
         if self.a == *name { &self.b } else { &self.a }

@@ -13,7 +13,7 @@ use longhaul_model::TargetName;
 /// after a holiday, one short round would be enough.
 const DAYS_WITHOUT_RESULT: usize = 7;
 
-/// A share that is no longer measured. No verdict, recommendation or score is about it.
+/// A share that is no longer measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct UnmeasuredShare {
     /// Name of the share.
@@ -23,6 +23,8 @@ pub struct UnmeasuredShare {
     pub day: i64,
     /// Last day with a run on it, as an ISO date.
     pub last_day: String,
+    /// True if no verdict, recommendation or score is about it, because two others are still measured.
+    pub is_left_out: bool,
 }
 
 /// Returns the day from which on something must have had a result to be still measured. `days` are those with a result of
@@ -31,25 +33,21 @@ pub(super) fn recent_from(days: &BTreeSet<i64>) -> i64 {
     days.iter().nth_back(DAYS_WITHOUT_RESULT).copied().unwrap_or(i64::MIN)
 }
 
-/// Returns the shares that are no longer measured, while a recent round measured two others. Without these, leaving a share out would
-/// leave no pair; in the design of sequential weeks each share has weeks without a run.
-pub(super) fn unmeasured_shares(scope: &AnalysisWindow<'_>) -> Vec<usize> {
+/// Returns the shares that are no longer measured, by index; empty if no two shares were ever measured in one round: in the design of
+/// sequential weeks each share has weeks without a run.
+pub(super) fn unmeasured_shares(scope: &AnalysisWindow<'_>) -> Vec<(usize, UnmeasuredShare)> {
     let shares = scope.shares();
     let days = |share: &usize| scope.run_days[*share].iter();
     let from = recent_from(&shares.iter().flat_map(days).copied().collect());
-    if scope.last_shared_day.is_none_or(|last| last < from) {
-        return vec![];
-    }
-    shares.into_iter().filter(|share| days(share).next_back().is_some_and(|last| *last < from)).collect()
-}
-
-impl UnmeasuredShare {
-    /// Describes a share by its index.
-    pub(super) fn new(scope: &AnalysisWindow<'_>, share: usize) -> Option<Self> {
-        let day = *scope.run_days[share].last()?;
+    let Some(last_shared_day) = scope.last_shared_day else { return vec![] };
+    let describe = |share: usize| {
+        let day = days(&share).next_back().copied().filter(|last| *last < from)?;
         let target = scope.history.targets[share].name.clone();
-        Some(Self { target, day, last_day: date_of_day(day).to_string() })
-    }
+        let last_day = date_of_day(day).to_string();
+        // Leaving out one of the last two would leave no pair.
+        Some((share, UnmeasuredShare { target, day, last_day, is_left_out: last_shared_day >= from }))
+    };
+    shares.into_iter().filter_map(describe).collect()
 }
 
 #[cfg(test)]

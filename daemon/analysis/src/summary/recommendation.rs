@@ -130,8 +130,7 @@ fn withheld(target: &TargetName, pairs: &[PairSummary]) -> Option<Withheld> {
 fn is_equal(pair: &PairSummary) -> bool {
     let headline = pair.headline.as_ref();
     let is_decided = headline.is_some_and(|headline| headline.verdict.is_decided());
-    let speaks_against =
-        |name| pair.objection(name).filter(|objection| !matches!(objection, Objection::MoreMinutes(_)));
+    let speaks_against = |name| pair.objection(name).filter(|objection| !objection.is_about_minutes());
     is_decided && pair.faster().is_none() && [&pair.a, &pair.b].into_iter().find_map(speaks_against).is_none()
 }
 

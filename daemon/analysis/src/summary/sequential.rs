@@ -15,7 +15,7 @@ use super::pairing::TargetPair;
 use super::week::Week;
 use super::window::{AnalysisWindow, Reading};
 use crate::stats::anytime_valid_half_width;
-use longhaul_model::median;
+use longhaul_model::{RoundRecord, median};
 
 /// Minimum number of days with data for a week to count.
 const MIN_DAYS_PER_WEEK: usize = 3;
@@ -96,11 +96,10 @@ fn weekly_log_medians(
         weeks.entry(Week::of_day(day)).or_default().extend(median(&values));
     }
     // The value of a week that still goes on changes until it ends, and intervals count on values that stay.
-    let last_day =
-        scope.history.rounds.last().map_or(scope.last_day, |round| round.day().min(scope.last_day));
-    let complete = weeks
-        .into_iter()
-        .filter(|(week, days)| week.last_day() <= last_day && days.len() >= MIN_DAYS_PER_WEEK);
+    let last_round = scope.history.rounds.last().map_or(i64::MIN, RoundRecord::day);
+    let has_ended = |week: &Week| week.last_day() <= scope.last_day && week.last_day() < last_round;
+    let complete =
+        weeks.into_iter().filter(|(week, days)| has_ended(week) && days.len() >= MIN_DAYS_PER_WEEK);
     complete.filter_map(|(week, days)| Some((week, median(&days)?))).collect()
 }
 

@@ -146,9 +146,11 @@ pub fn pair_verdicts(
 fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     let (history, week) = (scope.history, query.week);
     let unmeasured = unmeasured_shares(scope);
-    let shares: Vec<usize> = scope.shares().into_iter().filter(|share| !unmeasured.contains(share)).collect();
+    let left_out: Vec<usize> =
+        unmeasured.iter().filter(|(_, share)| share.is_left_out).map(|(share, _)| *share).collect();
+    let shares: Vec<usize> = scope.shares().into_iter().filter(|share| !left_out.contains(share)).collect();
     let attempts = attempts(scope);
-    let left_out = share_names(scope, &unmeasured);
+    let left_out = share_names(scope, &left_out);
     let mut pairs = pairs(scope, &attempts);
     pairs.retain(|pair| !left_out.iter().any(|name| pair.includes(name)));
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
@@ -164,7 +166,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
         scale: scope.scale,
         settings: history.settings.clone(),
         targets: (0..scope.active_epochs.len()).filter_map(|target| target_line(scope, target)).collect(),
-        unmeasured: unmeasured.iter().filter_map(|share| UnmeasuredShare::new(scope, *share)).collect(),
+        unmeasured: unmeasured.into_iter().map(|(_, share)| share).collect(),
         scores: {
             let results = ShareResults { shares: &shares, pairs: &pairs, failures: &failures };
             shares.iter().map(|share| scores(scope, *share, &results)).collect()

@@ -50,8 +50,6 @@ pub struct Probe {
     pub reporter: Arc<SampleReporter>,
     /// Device number of the target's file system; `None` if unknown.
     pub device: Option<u64>,
-    /// True if the share is mounted on demand: it gets another device number each time, and no local folder lies below it.
-    pub is_mounted_on_demand: bool,
     /// Requests a sandbox from the thread that leads runs. The probe never creates one, because two threads that
     /// create a sandbox would conflict.
     pub request_sandbox: Box<dyn Fn() + Send>,
@@ -131,9 +129,7 @@ impl Probe {
         };
         let files = ProbeFiles::open(&site, &context)?.ok_or(SessionEnd::NoSandbox)?;
         // From now on, another file system at this path is refused: the share may be unmounted between two slots.
-        if !self.is_mounted_on_demand {
-            progress.device = Some(files.device());
-        }
+        progress.device = Some(files.device());
         let watch = context.timed(Operation::Lookup, || FolderWatch::new(&self.path)).unwrap_or(None);
         let (lead_ns, free) = (MIN_LEAD_NS.min(slots.interval_ns() / 2), clock_reading());
         let mut session =

@@ -12,13 +12,11 @@ use crate::timed_fs::TimedFs;
 
 impl Worker {
     /// Starts the latency probe if the setup contains a probe plan. Returns the device number of the target's file
-    /// system; `None` if no probe was started, or the number is unknown or changes.
+    /// system; `None` if no probe was started or the number is unknown.
     pub fn start_probe(&self, tasks: mpsc::Sender<LeaderTask>) -> io::Result<Option<u64>> {
         let Some(plan) = self.setup.probe.clone() else { return Ok(None) };
         let target = &self.setup.target;
-        let is_mounted_on_demand = self.is_mounted_on_demand();
-        let device =
-            if is_mounted_on_demand { None } else { device_of(&target.path, &self.untracked_fs()).ok() };
+        let device = device_of(&target.path, &self.untracked_fs()).ok();
         let probe = Probe {
             plan,
             path: target.path.clone(),
@@ -28,7 +26,6 @@ impl Worker {
             switch: Arc::clone(&self.probe_switch),
             reporter: Arc::clone(&self.reporter),
             device,
-            is_mounted_on_demand,
             // Sending fails only while the worker is exiting, which the probe can ignore.
             request_sandbox: Box::new(move || drop(tasks.send(LeaderTask::CreateSandbox))),
         };

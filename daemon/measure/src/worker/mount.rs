@@ -90,13 +90,6 @@ impl Worker {
         }
     }
 
-    /// Returns whether the target's share is unmounted while it is not used, and mounted by the next access.
-    pub fn is_mounted_on_demand(&self) -> bool {
-        let found = self.mount.borrow();
-        let Some(found) = found.as_ref().map(|found| &found.mount) else { return false };
-        platform::mounts().is_ok_and(|mounts| mounts.iter().any(|outer| mounts_on_demand(outer, found)))
-    }
-
     fn is_on_local_disk(&self) -> bool {
         let is_local = |mount: &Mount| mount.protocol.family() == ProtocolFamily::Local;
         let path = &self.setup.target.path;
@@ -126,11 +119,6 @@ fn may_mount_more(found: &Mount, folder: &Path) -> bool {
     found.protocol.is_automount() || (is_nfs && found.point != folder)
 }
 
-/// Returns whether a mount is there because an access to `outer` mounted it.
-fn mounts_on_demand(outer: &Mount, mount: &Mount) -> bool {
-    may_mount_more(outer, &mount.point) && mount.point.starts_with(&outer.point)
-}
-
 /// Returns whether a later query can tell more about the protocol of a target.
 fn needs_retry(protocol: &Protocol) -> bool {
     protocol.is_version_unknown() || protocol.is_automount()
@@ -147,10 +135,6 @@ mod tests {
         assert!(may("/m/nas", Protocol::Nfs(Some("4.2".to_owned()))));
         assert!(may("/m/nas/photos", Protocol::Other("autofs".to_owned())));
         assert!(!may("/m/nas/photos", Protocol::Nfs(None)) && !may("/m/nas", Protocol::Smb(None)));
-        let mount = |point: &str, protocol| Mount::new(point, "source", protocol);
-        let share = mount("/m/nas/photos", Protocol::Smb(None));
-        assert!(mounts_on_demand(&mount("/m/nas", Protocol::Other("autofs".to_owned())), &share));
-        assert!(!mounts_on_demand(&mount("/m/n", Protocol::Nfs(None)), &share));
     }
 
     #[test]

@@ -119,6 +119,9 @@ fn reason(withheld: &Withheld, opening: &str, subject: &str) -> String {
             "{target} took less time than {other} in most rounds, but so much more in the others that the mean of all {rounds} is \
              {ratio:.2}× the time of {other}"
         ),
+        Objection::MoreTime => format!(
+            "{target} took less time than {other} for all tasks together, but costs more time a week; how much differs from day to day"
+        ),
         Objection::MoreMinutes(saved) => {
             let minutes = |value: f64| units::decimal(value.abs(), 1);
             format!(
@@ -361,6 +364,10 @@ mod tests {
                 Objection::Outliers { ratio: 1.7, rounds: 98 },
                 "nfs took less time than smb in most rounds, but so much more in the others that the mean of all 98 is 1.70× the time \
                  of smb",
+            ),
+            (
+                Objection::MoreTime,
+                "nfs took less time than smb for all tasks together, but costs more time a week; how much differs from day to day",
             ),
             (
                 Objection::MoreMinutes(more),

@@ -271,10 +271,11 @@ fn ranks(weekly: &WeeklySummary) -> String {
     format!("{} of {of} shares", ranks.join(", "))
 }
 
-/// Returns a sentence about each share that is left out because it is no longer measured.
+/// Returns a sentence about each share that is no longer measured.
 pub fn unmeasured(weekly: &WeeklySummary) -> Vec<String> {
     let sentence = |share: &UnmeasuredShare| {
-        format!("{} has not been measured since {} and is left out.", share.target, share.last_day)
+        let end = if share.is_left_out { " and is left out" } else { "" };
+        format!("{} has not been measured since {}{end}.", share.target, share.last_day)
     };
     weekly.unmeasured.iter().map(sentence).collect()
 }
