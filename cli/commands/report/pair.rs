@@ -30,7 +30,12 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
     };
     let around =
         around.and_then(|(day, what)| Some((what, before_after(&input.history, &input.query, &pair, day)?)));
-    let text = match arguments.chosen_format() {
+    // A file's name alone asks for no other format than JSON.
+    let format = match (arguments.format, arguments.chosen_format()) {
+        (None, ReportFormat::Md | ReportFormat::Html | ReportFormat::Png) => ReportFormat::Text,
+        (_, chosen) => chosen,
+    };
+    let text = match format {
         ReportFormat::Json => {
             let value = serde_json::json!({ "schema": 1, "pair": json::pair(&pair), "around": around });
             serde_json::to_string_pretty(&value)? + "\n"

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use longhaul_model::{LinkKind, Mount};
+use longhaul_model::{LinkKind, Mount, Protocol};
 
 /// Returns the kind of an interface, by its name and, on Linux, its ARPHRD type
 /// (include/uapi/linux/if_arp.h): 512 is PPP, 65534 is none.
@@ -51,7 +51,10 @@ impl MachineIdFile<'_> {
     /// Returns the id if it stays the same after a restart. A container may get a new one at each start, and where systemd cannot
     /// write the file, it mounts one with a new id over it at each boot (machine-id(5), "First Boot Semantics").
     pub fn lasting_id(&self) -> Option<String> {
-        let is_mounted_over = self.mounts.iter().any(|mount| mount.point == Path::new(Self::PATH));
+        let is_transient =
+            |mount: &Mount| matches!(&mount.protocol, Protocol::Local(kind) if kind == "tmpfs");
+        let is_mounted_over =
+            self.mounts.iter().any(|mount| mount.point == Path::new(Self::PATH) && is_transient(mount));
         if is_mounted_over || self.is_in_container { None } else { machine_id(self.text) }
     }
 }
@@ -88,8 +91,6 @@ pub fn tmutil_running(output: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::Protocol;
-
     use super::*;
 
     #[test]
@@ -121,6 +122,8 @@ mod tests {
         let (usual, over) = ([mount("/"), mount("/etc")], [mount("/"), mount("/etc/machine-id")]);
         assert_eq!(file(&usual).lasting_id().as_deref(), Some(ID));
         assert_eq!(file(&over).lasting_id(), None, "systemd has mounted it over the file");
+        let kept = [Mount::new("/etc/machine-id", "disk", Protocol::Local("ext4".to_owned()))];
+        assert_eq!(file(&kept).lasting_id().as_deref(), Some(ID), "a file that is kept on a disk");
         assert_eq!(MachineIdFile { is_in_container: true, ..file(&usual) }.lasting_id(), None);
         assert_eq!(MachineIdFile { text: "uninitialized\n", ..file(&usual) }.lasting_id(), None);
     }

@@ -37,6 +37,7 @@ impl Service {
             NextAction::Prepare => {
                 // The next snapshot tells the rate of the traffic since this one.
                 self.snapshot();
+                self.links.expire();
                 // A minute before the round, a service manager can still start the new version in time.
                 self.upgrade_skip_reason();
             }

@@ -108,7 +108,8 @@ impl Sampling {
         }
         let mode = self.probe_mode(&target, view);
         worker.set_probing(mode);
-        let finds_server = self.servers.is_outdated(&target.name, view.mounts.mount(&target.name));
+        let finds_server =
+            !view.is_paused && self.servers.is_outdated(&target.name, view.mounts.mount(&target.name));
         match mode {
             ProbeMode::DuringRuns if !finds_server => worker.shut_down(),
             ProbeMode::On | ProbeMode::DuringRuns => {

@@ -74,6 +74,11 @@ impl TargetLinks {
         targets.iter().map(|target| Target { path: real(target), ..target.clone() }).collect()
     }
 
+    /// Reads the links again with the next call: they may have been changed without a mount.
+    pub(super) fn expire(&mut self) {
+        self.last = None;
+    }
+
     /// Returns the mounts at or above these paths and the known real paths.
     fn mounts_above(&self, paths: &[PathBuf], mounts: &[Mount]) -> Vec<Mount> {
         let is_above = |mount: &&Mount| {

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use longhaul_measure::platform::{SYSTEM, System};
 use longhaul_measure::sandbox::FOLDER_PREFIX;
-use longhaul_model::Mount;
+use longhaul_model::{Mount, Protocol};
 
 use crate::mounts::is_below_in_other_case;
 
@@ -63,7 +63,13 @@ pub fn real_path(path: &Path, mounts: &[Mount]) -> PathBuf {
 fn may_block(path: &Path, mounts: &[Mount]) -> bool {
     let leads_through =
         |mount: &Mount| mount.protocol.may_block() && is_below_in_other_case(path, &mount.point);
-    !is_local(path, mounts) || mounts.iter().any(leads_through)
+    // The kernel's own file system for devices has folders such as /dev/shm; other unknown ones may be those of a network.
+    let is_known = |mount: &Mount| match &mount.protocol {
+        Protocol::Local(_) => true,
+        Protocol::Other(kind) => kind == "devtmpfs",
+        _ => false,
+    };
+    !Mount::for_path(mounts, path).is_some_and(is_known) || mounts.iter().any(leads_through)
 }
 
 /// Resolves the symbolic links of an absolute path up to a share. `None`: the links have no end.
