@@ -46,7 +46,7 @@ pub struct CleanReport {
 /// level has two descriptors open.
 const MAX_DEPTH: usize = 256;
 // The tree of a recording is the deepest; the folder of its slice is around it.
-const _: () = assert!(longhaul_recording::MAX_DEPTH as usize + 1 <= MAX_DEPTH);
+const _: () = assert!((longhaul_recording::MAX_DEPTH as usize) < MAX_DEPTH);
 
 /// Maximum number of foreign files in a report. Further foreign files are not listed, and not removed either.
 pub const MAX_FOREIGN_LISTED: usize = 20;
