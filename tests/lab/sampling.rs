@@ -144,7 +144,7 @@ impl<'a> Service<'a> {
             "umount -l /m/nfs4 && mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2,rsize=65536,wsize=65536";
         self.lab.ask(remount);
         self.wait("the remount to be noticed", || {
-            self.ask("events --since 5m --target nfs4").contains("65536")
+            self.ask("events --since 5m --target nfs4 --json").contains("65536")
         });
         self.round();
         let events = self.ask("events --since 1h --target nfs4 --json");
