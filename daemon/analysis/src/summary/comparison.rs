@@ -178,13 +178,6 @@ pub(super) fn compare(
         verdict: judge(cell.unadjusted.as_ref(), unadjusted),
         ratio: cell.unadjusted.as_ref().and_then(|series| RatioEstimate::from_log_ratios(series, alpha)),
     };
-    // At least one more day is needed, because the days so far have not decided the comparison.
-    let more = |days: usize, series_days: usize| days.saturating_sub(series_days).max(1);
-    let alone = judge(series, Significance::Significant);
-    let needed = series.filter(|_| !alone.is_decided()).and_then(|series| {
-        let needed = series.days_needed(threshold.ln(), alpha)?.max(super::verdict::MIN_VERDICT_DAYS);
-        Some(more(needed, series.days()))
-    });
     Comparison {
         a: names.a.clone(),
         b: names.b.clone(),
@@ -198,7 +191,7 @@ pub(super) fn compare(
         rounds: pairing.rounds,
         median_seconds: pairing.median_seconds.or(cell.so_far_seconds),
         wait_ratio: wait_ratio(&pairing.wait_by_day),
-        days_needed: needed,
+        days_needed: series.and_then(|series| days_needed(series, &rule)),
         detectable_ratio: series
             .and_then(|series| detectable_difference(series, &rule, least_ln_e))
             .map(f64::exp)
@@ -211,6 +204,17 @@ pub(super) fn compare(
         days: pairing.log_ratio_by_day.iter().map(day_ratio).collect(),
         subject,
     }
+}
+
+/// Returns the number of further days until a comparison is decided if there were no others; `None` if it is, or never will be.
+fn days_needed(series: &DaySeries, rule: &VerdictRule) -> Option<usize> {
+    let alone = VerdictRule { significance: Significance::Significant, ..*rule };
+    if verdict(series, &alone).is_decided() {
+        return None;
+    }
+    let days = series.days_needed(rule.threshold.ln(), rule.alpha)?.max(super::verdict::MIN_VERDICT_DAYS);
+    // The days so far have not decided it.
+    Some(days.saturating_sub(series.days()).max(1))
 }
 
 fn day_ratio((day, ratio): &(i64, f64)) -> DayRatio {
