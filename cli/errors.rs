@@ -1,6 +1,6 @@
 //! Errors of commands: their exit codes and the next step that they name.
 
-use longhaul_model::{Hint, with_causes};
+use longhaul_model::{Hint, Protocol, with_causes};
 use longhaul_service::config::ConfigError;
 
 use crate::client::ClientError;
@@ -28,6 +28,7 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
         cause.downcast_ref::<E>()?.hint()
     }
     let known = [
+        hint_at_automount,
         hint_as::<longhaul_store::Error>,
         hint_as::<longhaul_export::Error>,
         hint_as::<longhaul_fleet::Error>,
@@ -35,6 +36,17 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
         hint_as::<longhaul_launchd::StepError>,
     ];
     error.chain().find_map(|cause| known.iter().find_map(|hint| hint(cause)))
+}
+
+/// Returns the next step if the database is at an idle automount: the next access may mount a local disk there.
+fn hint_at_automount(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let known = cause.downcast_ref::<longhaul_store::Error>()?;
+    let longhaul_store::Error::NotLocal { file_system, .. } = known else { return None };
+    let is_idle = Protocol::Other(file_system.clone()).is_automount();
+    is_idle.then(|| {
+        "open that folder once, so that its disk is mounted, and try again; or give `--database PATH` on a local disk"
+            .to_owned()
+    })
 }
 
 /// Returns the text of an error with its causes, without the next step.
@@ -58,3 +70,24 @@ impl std::fmt::Display for UsageError {
 }
 
 impl std::error::Error for UsageError {}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use longhaul_model::Mount;
+    use longhaul_service::database_lock::DatabaseLock;
+
+    use super::*;
+
+    #[test]
+    fn database_at_an_automount_may_be_on_a_local_disk() {
+        let hint = |protocol| {
+            let mounts = [Mount::new("/", "systemd-1", protocol)];
+            let error = DatabaseLock::acquire(Path::new("/nonexistent/longhaul.sqlite"), &mounts).err();
+            hint(&error.unwrap().into()).unwrap()
+        };
+        assert!(hint(Protocol::Other("autofs".to_owned())).contains("so that its disk is mounted"));
+        assert_eq!(hint(Protocol::Nfs(None)), "give `--database PATH` on a local disk");
+    }
+}

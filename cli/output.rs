@@ -54,12 +54,15 @@ pub fn print_line(text: impl Display) {
 /// Prints a text to standard error. Further lines in it, as of a tool's own message, are indented, so that a name with line ends is not
 /// taken for another message.
 pub fn print_error(text: impl Display) {
-    let lines: Vec<String> = text.to_string().lines().map(visible).collect();
-    write_error(format_args!("{}\n", lines.join("\n  ")));
+    write_error(format_args!("{}\n", indented(&text.to_string())));
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(visible).collect::<Vec<_>>().join("\n  ")
 }
 
 /// Escapes control characters except line ends, tabs, and the colours of longhaul's own texts. JSON stays valid.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
@@ -93,15 +96,15 @@ macro_rules! print {
     ($($text:tt)*) => { $crate::output::write(format_args!($($text)*)) };
 }
 
-/// Prints a text and a line end, as `std::println` does, but never panics.
+/// Prints a text and a line end, as `std::println` does, but never panics. A text with a name that others chose needs [`print_line`].
 macro_rules! println {
     () => { $crate::output::print!("\n") };
     ($($text:tt)*) => { $crate::output::print!("{}\n", format_args!($($text)*)) };
 }
 
-/// Prints a text and a line end to standard error, as `std::eprintln` does, but never panics.
+/// Prints a message to standard error as [`print_error`] does, and never panics, unlike `std::eprintln`.
 macro_rules! eprintln {
-    ($($text:tt)*) => { $crate::output::write_error(format_args!("{}\n", format_args!($($text)*))) };
+    ($($text:tt)*) => { $crate::output::print_error(format_args!($($text)*)) };
 }
 
 pub(crate) use {eprintln, print, println};
@@ -117,6 +120,12 @@ mod tests {
         assert!(is_closed_terminal(&failed, File::open("/dev/null").unwrap()));
         assert!(!is_closed_terminal(&failed, tempfile::tempfile().unwrap()));
         assert!(!is_closed_terminal(&ErrorKind::StorageFull.into(), File::open("/dev/null").unwrap()));
+    }
+
+    #[test]
+    fn further_lines_of_a_message_are_indented() {
+        let text = "longhaul: left out a\nlonghaul: all is well\u{1b}[2J\n";
+        assert_eq!(indented(text), "longhaul: left out a\n  longhaul: all is well\\u{1b}[2J");
     }
 
     #[test]

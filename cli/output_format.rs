@@ -20,16 +20,31 @@ impl OutputFormat {
         if json { Self::Json } else { Self::Text }
     }
 
-    /// Prints a value as JSON, or a screen as text.
+    /// Prints a value as JSON, or a screen as text. Only the one that is printed is built.
     ///
     /// # Errors
     ///
     /// If the value cannot be written as JSON.
-    pub fn print(self, value: &impl Serialize, screen: impl FnOnce() -> Document) -> anyhow::Result<()> {
+    pub fn print<T: Serialize>(
+        self,
+        value: impl FnOnce() -> T,
+        screen: impl FnOnce() -> Document,
+    ) -> anyhow::Result<()> {
         match self {
-            Self::Json => crate::output::println!("{}", serde_json::to_string_pretty(value)?),
+            Self::Json => crate::output::println!("{}", serde_json::to_string_pretty(&value())?),
             Self::Text => render::print(&screen()),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_not_built_for_text() {
+        let value = || -> u8 { unreachable!("text was asked for") };
+        OutputFormat::Text.print(value, Document::new).unwrap();
     }
 }

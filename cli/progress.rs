@@ -7,7 +7,7 @@ use longhaul_model::{Progress, Target, TargetName};
 use longhaul_service::round::RoundObserver;
 use longhaul_service::worker::WorkerObserver;
 use longhaul_store::StoredRun;
-use longhaul_view::render::terminal::line;
+use longhaul_view::render::terminal::{line, visible};
 use longhaul_view::screens::runs::{ProgressDetail, progress_line};
 use longhaul_view::{json, units};
 
@@ -80,7 +80,7 @@ impl<'a> ProgressUi<'a> {
             );
             self.bar.enable_steady_tick(Duration::from_millis(120));
         }
-        self.bar.set_message(text);
+        self.bar.set_message(visible(&text));
         if let Some((_, begun)) = self.phases {
             self.bar.set_position(begun);
         }
@@ -104,7 +104,7 @@ impl WorkerObserver for ProgressUi<'_> {
             self.preparing = Some(what.clone());
         }
         let files = format!("{what} {}/{} files", progress.files, progress.files_total);
-        self.bar.set_message(files);
+        self.bar.set_message(visible(&files));
         self.bar.set_position(progress.bytes);
     }
 

@@ -56,12 +56,14 @@ fn ask_and_clean(worker: &mut Worker, arguments: &CleanArgs, session: &Session) 
     let local_files = local_folder::count_files(&local);
     let report = clean(worker, CleanMode::List, &session.interruption)?;
     if report.is_none() && local_files == 0 {
-        crate::output::println!("longhaul has no data for `{}` in {}.", target.name, target.path.display());
+        let (name, path) = (&target.name, target.path.display());
+        crate::output::print_line(format_args!("longhaul has no data for `{name}` in {path}."));
         return Ok(());
     }
     let print = |report: Option<CleanReport>, verb: &str| {
         if local_files > 0 {
-            crate::output::println!("{verb} {}: {}", local.display(), count(local_files, "file"));
+            let files = count(local_files, "file");
+            crate::output::print_line(format_args!("{verb} {}: {files}", local.display()));
         }
         report.iter().for_each(|report| print_report(report, &target, verb));
     };
@@ -74,10 +76,10 @@ fn ask_and_clean(worker: &mut Worker, arguments: &CleanArgs, session: &Session) 
     }
     print(clean(worker, CleanMode::Remove, &session.interruption)?, "removed");
     if local.exists() {
-        crate::output::println!(
-            "stays: {} (it contains files that longhaul did not create)",
-            local.display()
-        );
+        let path = local.display();
+        crate::output::print_line(format_args!(
+            "stays: {path} (it contains files that longhaul did not create)"
+        ));
     }
     Ok(())
 }
@@ -135,15 +137,11 @@ pub fn print_report(report: &CleanReport, target: &Target, verb: &str) {
     if unlisted > 0 {
         crate::output::println!("stays: {unlisted} more (not created by longhaul)");
     }
-    match report.sandbox_removed {
-        true => crate::output::println!("{verb} the sandbox in {}", target.path.display()),
-        false => {
-            crate::output::println!(
-                "the sandbox in {} stays, because it contains other files",
-                target.path.display()
-            )
-        }
-    }
+    let path = target.path.display();
+    crate::output::print_line(match report.sandbox_removed {
+        true => format!("{verb} the sandbox in {path}"),
+        false => format!("the sandbox in {path} stays, because it contains other files"),
+    });
 }
 
 /// Asks the user for confirmation. Fails without a terminal.

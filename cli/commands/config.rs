@@ -28,16 +28,17 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
     let database = paths::database(shared, &config)?;
     let mark = |key: &str| if config.managed.covering(key).is_some() { MARK } else { "" };
     print_file(shared, &config);
-    crate::output::println!("database  {}{}", database.display(), mark("database"));
+    crate::output::print_line(format_args!("database  {}{}", database.display(), mark("database")));
     crate::output::println!("scale     {}{}", config.scale.name(), mark("scale"));
-    crate::output::println!("tasks     {}{}", config.workloads.join(", "), mark("workloads"));
+    crate::output::print_line(format_args!("tasks     {}{}", config.workloads.join(", "), mark("workloads")));
     for target in &config.targets {
         let mark = mark(&format!("targets.{}.path", target.name));
         let role = match target.role {
             Role::Share => "",
             Role::Baseline => " (baseline: not compared)",
         };
-        crate::output::println!("target    {} = {}{mark}{role}", target.name, target.path.display());
+        let (name, path) = (&target.name, target.path.display());
+        crate::output::print_line(format_args!("target    {name} = {path}{mark}{role}"));
     }
     if config.targets.is_empty() {
         crate::output::println!(
@@ -67,7 +68,7 @@ fn print_file(shared: &GlobalArgs, config: &Config) {
         (false, true) => "  (none yet; these are the defaults)",
         (false, false) => "  (none yet)",
     };
-    crate::output::println!("file      {}{note}", path.display());
+    crate::output::print_line(format_args!("file      {}{note}", path.display()));
 }
 
 /// Returns the checks of what a configuration refers to: notification channels, the NAS and the recording.
@@ -89,18 +90,18 @@ fn print_fixed(config: &Config) {
             Some(value) => format!("{} = {}", fixed.key, value.replace('\n', " ")),
             None => format!("{} cannot be set by users", fixed.key),
         };
-        crate::output::println!("fixed     {setting}{MARK}, {}", place(fixed));
+        crate::output::print_line(format_args!("fixed     {setting}{MARK}, {}", place(fixed)));
     }
 }
 
 /// Prints the settings of a user's configuration that are not used.
 pub fn print_ignored(config: &Config) {
     for ignored in &config.managed.ignored {
-        crate::output::println!(
+        crate::output::print_line(format_args!(
             "not used  {} in line {}: the administrator has set it in {}; remove the line",
             ignored.key,
             ignored.line,
             config.managed.path.display()
-        );
+        ));
     }
 }

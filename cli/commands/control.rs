@@ -28,7 +28,7 @@ pub fn status(shared: &GlobalArgs, arguments: &StatusArgs) -> anyhow::Result<Exi
         (false, as_json) => {
             let status = connect(shared)?.status()?;
             let screen = || screens::status::status(&status, &TimeZone::system());
-            OutputFormat::from_json_flag(as_json).print(&status, screen)?;
+            OutputFormat::from_json_flag(as_json).print(|| &status, screen)?;
             Ok(exit_code(&status))
         }
     }

@@ -31,7 +31,7 @@ pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode
         }
         Err(error) => checks.extend(local_checks(shared, &error)),
     }
-    OutputFormat::from_json_flag(arguments.json).print(&checks, || screens::doctor::checks(&checks))?;
+    OutputFormat::from_json_flag(arguments.json).print(|| &checks, || screens::doctor::checks(&checks))?;
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     Ok(if failed { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }

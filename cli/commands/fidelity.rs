@@ -150,7 +150,7 @@ fn check_all(
 
 fn print(checks: &[TargetFidelity], arguments: &FidelityArgs) -> anyhow::Result<()> {
     let screen = || checks::fidelity(checks, &TimeZone::system());
-    OutputFormat::from_json_flag(arguments.json).print(&FidelityJson::new(checks), screen)
+    OutputFormat::from_json_flag(arguments.json).print(|| FidelityJson::new(checks), screen)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use longhaul_fleet::{
     RefusedFiles, WeeksToWrite,
 };
 use longhaul_measure::platform;
-use longhaul_service::config::{Argument, Config, FleetConfig};
+use longhaul_service::config::{Argument, Config, FleetConfig, ManagedSettings};
 use longhaul_view::units::count;
 
 use crate::arguments::{ExportArgs, FleetArgs, GlobalArgs};
@@ -70,9 +70,17 @@ fn open(config: &Config, arguments: &ExportArgs) -> anyhow::Result<Collection> {
     let fleet = &config.fleet;
     let address = arguments.to.as_deref().or(fleet.to.as_deref()).ok_or_else(missing)?;
     let empty = if arguments.fleet.begin { MissingCollection::Begin } else { MissingCollection::Refuse };
-    let is_managed = config.managed.touches("fleet");
-    let environment = if is_managed { BucketEnvironment::KeyOnly } else { BucketEnvironment::All };
+    let environment = environment(&config.managed);
     Ok(Collection::open(address, fleet.credentials_file.as_deref(), empty, environment)?)
+}
+
+/// Returns what may name the server of a bucket: nothing of the user if the administrator decides where results go.
+fn environment(managed: &ManagedSettings) -> BucketEnvironment {
+    match (managed.covering("fleet.to"), managed.covering("fleet.credentials-file")) {
+        (Some(_), None) => BucketEnvironment::KeyOnlyAlsoInFile,
+        _ if managed.touches("fleet") => BucketEnvironment::KeyOnly,
+        _ => BucketEnvironment::All,
+    }
 }
 
 fn settings(config: FleetConfig, arguments: &FleetArgs) -> ExportSettings {
@@ -124,5 +132,26 @@ fn print_check(report: &CheckReport, treatment: RefusedFiles) {
             );
         }
         RefusedFiles::Keep | RefusedFiles::Move => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_service::config::FixedSetting;
+
+    use super::*;
+
+    #[test]
+    fn only_the_administrators_file_names_a_managed_server() {
+        let of = |keys: &[&str]| {
+            let fixed = |key: &&str| FixedSetting { key: (*key).to_owned(), line: 1, value: None };
+            let fixed = keys.iter().map(fixed).collect();
+            environment(&ManagedSettings { fixed, ..ManagedSettings::default() })
+        };
+        assert_eq!(of(&["fleet.to"]), BucketEnvironment::KeyOnlyAlsoInFile);
+        assert_eq!(of(&["fleet.to", "fleet.credentials-file"]), BucketEnvironment::KeyOnly);
+        assert_eq!(of(&["fleet"]), BucketEnvironment::KeyOnly);
+        assert_eq!(of(&["fleet.site"]), BucketEnvironment::KeyOnly, "the user decides where results go");
+        assert_eq!(of(&["scale"]), BucketEnvironment::All);
     }
 }

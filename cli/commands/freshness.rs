@@ -86,7 +86,7 @@ fn clean(worker: &mut Worker, mode: CleanMode) -> Result<Option<CleanReport>, Fa
 
 fn print(samples: &[FreshnessSample], as_json: bool) -> anyhow::Result<()> {
     let cells = checks::freshness(samples);
-    OutputFormat::from_json_flag(as_json).print(&cells, || screens::checks::freshness(&cells))
+    OutputFormat::from_json_flag(as_json).print(|| &cells, || screens::checks::freshness(&cells))
 }
 
 fn measure_now(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<ExitCode> {

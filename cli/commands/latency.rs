@@ -41,7 +41,7 @@ fn print_window(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> a
         stalls: for_target(reader.stalls(filter.since)?, filter.target.as_ref()),
     };
     let sampled = summarize_window(&window);
-    form.print(&sampled, || screens::latency::window(&sampled, filter.step))?;
+    form.print(|| &sampled, || screens::latency::window(&sampled, filter.step))?;
     let samples = window.probes.len() + window.traffic.len() + window.machine.len();
     Ok(exit_code(samples))
 }

@@ -62,10 +62,10 @@ fn install(shared: &GlobalArgs, folder: Option<&Path>) -> anyhow::Result<ExitCod
     let path = folder.join(PLUGIN_NAME);
     reject_foreign_file(&path)?;
     write_program(&path, &plugin(shared)?).with_context(|| format!("cannot write {}", path.display()))?;
-    crate::output::println!(
+    crate::output::print_line(format_args!(
         "Written: {}. Delete this file to remove longhaul from the menu bar.",
         path.display()
-    );
+    ));
     Ok(exit::OK)
 }
 

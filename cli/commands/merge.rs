@@ -59,7 +59,7 @@ fn check_files(arguments: &MergeCheckArgs) -> ExitCode {
         let name = path.display().to_string();
         match load(path) {
             Err(reason) => {
-                crate::output::println!("{name} is refused: {reason}");
+                crate::output::print_line(format_args!("{name} is refused: {reason}"));
                 code = ExitCode::from(exit::RUN_FAILED);
             }
             Ok(share) => {

@@ -26,8 +26,8 @@ pub fn run(shared: &GlobalArgs, command: &NasCommand) -> anyhow::Result<ExitCode
     let config = paths::load_config(shared)?;
     let settings = config.nas.ok_or_else(|| UsageError(NOT_CONFIGURED.to_owned()))?;
     let found = sample(&settings, PAUSE);
-    let form = json_form(&settings, found.as_ref());
-    OutputFormat::from_json_flag(*json).print(&form, || screen(&settings, found.as_ref()))?;
+    let form = || json_form(&settings, found.as_ref());
+    OutputFormat::from_json_flag(*json).print(form, || screen(&settings, found.as_ref()))?;
     Ok(if found.is_ok() { exit::OK } else { ExitCode::from(exit::RUN_FAILED) })
 }
 

@@ -100,7 +100,9 @@ impl Receiver<'_> {
             );
         } else {
             let word = if is_well { "ok" } else { "failed" };
-            crate::output::println!("{word:<8} {name:<8} {kind} {address}: {answer} ({milliseconds:.0} ms)");
+            crate::output::print_line(format_args!(
+                "{word:<8} {name:<8} {kind} {address}: {answer} ({milliseconds:.0} ms)"
+            ));
         }
         is_well
     }

@@ -57,7 +57,7 @@ pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     lines.extend(broken.map(|error| format!("Problem:  {error} (`longhaul config` checks it)")));
     lines.extend(answers);
     lines.push("Commands: `longhaul --help`".to_owned());
-    lines.iter().for_each(|line| crate::output::println!("{line}"));
+    lines.iter().for_each(crate::output::print_line);
     Ok(if is_broken { ExitCode::from(exit::USAGE) } else { exit::OK })
 }
 

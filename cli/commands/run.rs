@@ -160,11 +160,12 @@ pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode>
 }
 
 fn print_totals(totals: RunTotals, database: &Path) {
-    crate::output::println!(
-        "\n{}; stored in {}. `longhaul runs --summary` compares them, `longhaul runs ID` shows one run in full.",
+    crate::output::println!();
+    crate::output::print_line(format_args!(
+        "{}; stored in {}. `longhaul runs --summary` compares them, `longhaul runs ID` shows one run in full.",
         counts(run_counts(totals)),
         database.display()
-    );
+    ));
 }
 
 /// Returns how the runs of a plan ended, as screens show it.

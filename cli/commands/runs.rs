@@ -56,7 +56,7 @@ pub fn print_summary(
             scale.name()
         );
     }
-    form.print(&json::summary(&summary), || screens::summary::summary(&summary))?;
+    form.print(|| json::summary(&summary), || screens::summary::summary(&summary))?;
     Ok(if summary.workloads.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
 }
 
@@ -97,7 +97,7 @@ fn show(shared: &GlobalArgs, number: i64, format: OutputFormat) -> anyhow::Resul
             UsageError(format!("there is no run {number}: `longhaul runs --last 0` lists all runs")).into()
         );
     };
-    format.print(&json::run(&stored), || screens::run::run(&stored, &TimeZone::system()))?;
+    format.print(|| json::run(&stored), || screens::run::run(&stored, &TimeZone::system()))?;
     Ok(exit::OK)
 }
 

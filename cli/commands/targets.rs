@@ -17,8 +17,8 @@ pub fn run(format: OutputFormat) -> anyhow::Result<ExitCode> {
     let mounts = platform::mounts().context("read the mount table")?;
     let measurable = visible(&mounts).filter(|mount| is_measurable(mount));
     let shown: Vec<MountInfo<'_>> = measurable.map(mount_info).collect();
-    let values: Vec<_> = shown.iter().map(mount_json).collect();
-    format.print(&values, || mounts::mounts(&shown))?;
+    let values = || shown.iter().map(mount_json).collect::<Vec<_>>();
+    format.print(values, || mounts::mounts(&shown))?;
     Ok(exit::OK)
 }
 

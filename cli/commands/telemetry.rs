@@ -83,7 +83,9 @@ fn check(shared: &GlobalArgs, form: OutputFormat) -> anyhow::Result<ExitCode> {
         } else {
             let word = if is_well { "ok" } else { "failed" };
             let (name, address) = (signal.name(), sender.display_url());
-            crate::output::println!("{word:<8} {name:<8} {address}: {text} ({milliseconds:.0} ms)");
+            crate::output::print_line(format_args!(
+                "{word:<8} {name:<8} {address}: {text} ({milliseconds:.0} ms)"
+            ));
         }
     }
     if form != OutputFormat::Json {
@@ -117,7 +119,7 @@ fn replay(shared: &GlobalArgs, from: &str, to: Option<&str>) -> anyhow::Result<E
         let items = reader.items_between(signal, from, to)?;
         let replayed = replay_signal(&reader, &items, batch_builder(signal, &machine, &settings), &sender)?;
         rejected += replayed.rejected;
-        crate::output::println!(
+        crate::output::print_line(format_args!(
             "{:<8} {}: {} {}, {} {}, {} messages rejected",
             signal.name(),
             sender.display_url(),
@@ -126,7 +128,7 @@ fn replay(shared: &GlobalArgs, from: &str, to: Option<&str>) -> anyhow::Result<E
             replayed.values,
             if signal == Signal::Traces { "spans" } else { "points" },
             replayed.rejected
-        );
+        ));
     }
     Ok(if rejected == 0 { exit::OK } else { ExitCode::from(exit::RUN_FAILED) })
 }

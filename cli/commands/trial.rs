@@ -119,18 +119,17 @@ pub fn folder(database: &Path) -> PathBuf {
 
 fn print_targets(targets: &[Target], mounts: &[Mount]) {
     for target in targets {
-        crate::output::println!("target {:<10} {}", target.name, target.path.display());
+        crate::output::print_line(format_args!("target {:<10} {}", target.name, target.path.display()));
     }
     let given = |mount: &Mount| targets.iter().any(|target| target.path.starts_with(&mount.point));
     for mount in
         mounts.iter().filter(|mount| mount.protocol.family() == ProtocolFamily::Network && !given(mount))
     {
-        crate::output::println!(
-            "found  {:<10} {}: add it with --target NAME={}",
-            mount.protocol,
-            mount.point.display(),
-            mount.point.display()
-        );
+        let path = mount.point.display();
+        crate::output::print_line(format_args!(
+            "found  {:<10} {path}: add it with --target NAME={path}",
+            mount.protocol
+        ));
     }
     crate::output::println!("Two short rounds of all tasks follow.\n");
 }

@@ -30,9 +30,9 @@ fn show(shared: &GlobalArgs, arguments: &UsageArgs) -> anyhow::Result<ExitCode> 
     let is_counted = |name: &TargetName| counted.targets.iter().any(|target| target.target == *name);
     let targets = config.targets.iter().map(|target| &target.name);
     let uncounted: Vec<&TargetName> = targets.filter(|name| !is_counted(name)).collect();
-    let value = json!({ "schema": 1, "profile": profile, "counted": counted, "uncounted": uncounted });
+    let value = || json!({ "schema": 1, "profile": profile, "counted": counted, "uncounted": uncounted });
     let screen = || screens::usage::usage(&counted, &profile, &uncounted);
-    OutputFormat::from_json_flag(arguments.json).print(&value, screen)?;
+    OutputFormat::from_json_flag(arguments.json).print(value, screen)?;
     Ok(exit::OK)
 }
 
@@ -41,7 +41,7 @@ fn set(shared: &GlobalArgs, values: &[UsageValue]) -> anyhow::Result<ExitCode> {
     let text = read_text(&path)?;
     let kept = ordinary_lines(shared, values)?;
     replace_text(&path, &with_usage(&text, &[&kept, values].concat())?)?;
-    crate::output::println!("Written: {}", path.display());
+    crate::output::print_line(format_args!("Written: {}", path.display()));
     for UsageValue { key, times } in kept {
         crate::output::println!("Also written: {key}={times}, the default used until now");
     }
@@ -69,9 +69,12 @@ fn reset(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     match without_usage(&read_text(&path)?)? {
         Some(text) => {
             replace_text(&path, &text)?;
-            crate::output::println!("Written: {}", path.display());
+            crate::output::print_line(format_args!("Written: {}", path.display()));
         }
-        None => crate::output::println!("The configuration has no usage profile: {}", path.display()),
+        None => crate::output::print_line(format_args!(
+            "The configuration has no usage profile: {}",
+            path.display()
+        )),
     }
     Ok(exit::OK)
 }

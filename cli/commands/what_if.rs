@@ -26,9 +26,9 @@ pub fn run(shared: &GlobalArgs, arguments: &WhatIfArgs) -> anyhow::Result<ExitCo
     let phases = reader.phase_times(arguments.rounds, scale)?;
     let nas = reader.nas_use_of(&phases)?;
     let answers = what_if(&timed_runs(&phases, &nas), change);
-    let forms: Vec<WhatIfJson> = answers.iter().map(WhatIfJson::from).collect();
+    let forms = || answers.iter().map(WhatIfJson::from).collect::<Vec<_>>();
     OutputFormat::from_json_flag(arguments.json)
-        .print(&forms, || screens::what_if::what_if(change, &answers))?;
+        .print(forms, || screens::what_if::what_if(change, &answers))?;
     let is_answered = answers.iter().any(|one| one.changed.is_ok());
     Ok(if is_answered { exit::OK } else { ExitCode::from(exit::NO_DATA) })
 }

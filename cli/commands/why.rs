@@ -20,6 +20,6 @@ pub fn run(shared: &GlobalArgs, arguments: &WhyArgs) -> anyhow::Result<ExitCode>
     let scale = WeeklyInput::new(history, None).weekly().scale;
     let found = read_attributions(&reader, arguments.rounds, scale)?;
     let found: Vec<Attribution> = found.into_iter().filter(is_wanted).collect();
-    OutputFormat::from_json_flag(arguments.json).print(&found, || screens::why::why(&found))?;
+    OutputFormat::from_json_flag(arguments.json).print(|| &found, || screens::why::why(&found))?;
     Ok(if found.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
 }

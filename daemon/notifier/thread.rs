@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use jiff::Zoned;
 use longhaul_measure::platform;
-use longhaul_model::Hint;
 use longhaul_model::time::HOUR;
+use longhaul_model::{Hint, Timestamp};
 use longhaul_service::config::Config;
 use longhaul_service::notifications::{NextDelivery, NotifyConfig, next_step};
 use longhaul_service::status::{NotifyStatus, Status};
-use longhaul_store::{NotificationStatus, QueuedNotification, Reader};
+use longhaul_store::{NotificationStatus, QueuedNotification, Reader, Writer};
 
 use super::channel::Channel;
 use super::deps::NotifierDeps;
@@ -37,12 +37,23 @@ pub struct NotifierThread {
     events: Option<EventCollector>,
     channels: Vec<Channel>,
     heartbeat: Option<HeartbeatSender>,
+    /// Results of messages that the database has not accepted yet.
+    unstored: Vec<MessageResult>,
+}
+
+/// The result of a message, for the notifications in it.
+struct MessageResult {
+    channel: String,
+    numbers: Vec<i64>,
+    status: NotificationStatus,
+    at: Timestamp,
 }
 
 impl NotifierThread {
     /// Creates the state of a notifier that is not configured.
     pub fn new(deps: NotifierDeps) -> Self {
-        Self { deps, config: Config::default(), events: None, channels: vec![], heartbeat: None }
+        let (config, channels, unstored) = (Config::default(), vec![], vec![]);
+        Self { deps, config, events: None, channels, heartbeat: None, unstored }
     }
 
     /// Runs until the service stops.
@@ -126,10 +137,13 @@ impl NotifierThread {
 
     /// Sends what waits for a channel, as one message, if that is due.
     fn deliver(&mut self, index: usize) -> longhaul_store::Result<()> {
-        let channel = &mut self.channels[index];
         let pause = Arc::clone(&self.deps.handle.export_pause);
-        let Some(_permit) = pause.try_acquire().filter(|_| channel.is_due()) else { return Ok(()) };
+        let Some(_permit) = pause.try_acquire().filter(|_| self.channels[index].is_due()) else {
+            return Ok(());
+        };
         let Some(writer) = self.deps.writer.current() else { return Ok(()) };
+        self.store_results(&writer)?;
+        let channel = &mut self.channels[index];
         let (now, rules) = (platform::wall_clock(), &self.config.notify.rules);
         let reader = Reader::open(&self.deps.database)?;
         let mut pending = reader.pending_notifications(channel.name())?;
@@ -144,15 +158,29 @@ impl NotifierThread {
             NextDelivery::Hold(until) => channel.hold(until),
             NextDelivery::Send(batch) => {
                 let numbers: Vec<i64> = batch.iter().map(|queued| queued.number).collect();
-                let name = channel.name().to_owned();
-                let set = |status| {
-                    writer.set_notification_status(&name, numbers.clone(), status, platform::wall_clock())
-                };
-                set(NotificationStatus::Sending)?;
-                set(self.send(index, &batch, &reader))?;
+                let channel = channel.name().to_owned();
+                writer.set_notification_status(
+                    &channel,
+                    numbers.clone(),
+                    NotificationStatus::Sending,
+                    now,
+                )?;
+                let status = self.send(index, &batch, &reader);
+                self.unstored.push(MessageResult { channel, numbers, status, at: platform::wall_clock() });
+                self.store_results(&writer)?;
             }
         }
         self.channels[index].count(&reader)
+    }
+
+    /// Stores the results of messages. The database may refuse one for a moment: it is kept, because a notification without a result is
+    /// not sent again.
+    fn store_results(&mut self, writer: &Writer) -> longhaul_store::Result<()> {
+        while let Some(MessageResult { channel, numbers, status, at }) = self.unstored.first() {
+            writer.set_notification_status(channel, numbers.clone(), *status, *at)?;
+            self.unstored.remove(0);
+        }
+        Ok(())
     }
 
     fn send(&mut self, index: usize, batch: &[QueuedNotification], reader: &Reader) -> NotificationStatus {
@@ -177,11 +205,12 @@ mod tests {
     use std::path::Path;
 
     use jiff::civil::Weekday;
+    use longhaul_model::{Notification, NotificationKind};
     use longhaul_notify::ChannelConfig;
     use longhaul_service::handle::ServiceHandle;
     use longhaul_service::notifications::DigestTime;
     use longhaul_service::status::{DatabaseStatus, LastRound};
-    use longhaul_store::{RoundStatus, SharedWriter, Store, Writer};
+    use longhaul_store::{NewNotification, NotificationBatch, RoundStatus, SharedWriter, Store};
 
     use super::*;
 
@@ -223,6 +252,25 @@ mod tests {
         assert!(are_results_due(&thread, &after_round(2)));
         let state = Reader::open(&database).unwrap().notification_state().unwrap();
         assert!(!state.is_empty(), "the state of the digest is stored");
+    }
+
+    #[test]
+    fn result_that_the_database_refused_is_stored_next_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut thread, writer) = notifier(folder.path());
+        // So old that it is given up instead of sent.
+        let (kind, at) = (NotificationKind::TargetDown, Timestamp::UNIX_EPOCH);
+        let notification = Notification { kind, at, title: String::new(), text: String::new(), week: None };
+        let (key, channel) = ("key".to_owned(), "a".to_owned());
+        let notifications = vec![NewNotification { key, notification, channels: vec![channel.clone()] }];
+        writer.queue_notifications(NotificationBatch { notifications, state: vec![] }).unwrap();
+        let reader = Reader::open(&thread.deps.database).unwrap();
+        let numbers = vec![reader.pending_notifications(&channel).unwrap()[0].number];
+        writer.set_notification_status(&channel, numbers.clone(), NotificationStatus::Sending, at).unwrap();
+        thread.unstored.push(MessageResult { channel, numbers, status: NotificationStatus::Pending, at });
+        thread.deliver(0).unwrap();
+        assert!(thread.unstored.is_empty());
+        assert_eq!(reader.notification_counts("a").unwrap().expired, 1, "it waited again");
     }
 
     #[test]

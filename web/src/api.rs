@@ -312,6 +312,8 @@ pub async fn why(State(app): State<AppState>) -> Response {
 }
 
 /// Predicted time of each task over another network or with another disk in the NAS, in the format of `what-if --json`.
+///
+/// What is left out stays as it usually is; without a parameter, nothing changes.
 #[utoipa::path(
     get,
     path = "/api/v1/what-if",

@@ -29,12 +29,13 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs, source: &str) -> anyhow::R
     let config = ConfigLoader::system().parse(&text, source.name())?;
     print_ignored(&config);
     if !is_usable(shared, &config)? {
-        crate::output::println!("Nothing was written: correct this in {}.", source.name().display());
+        let name = source.name().display();
+        crate::output::print_line(format_args!("Nothing was written: correct this in {name}."));
         return Ok(ExitCode::from(exit::RUN_FAILED));
     }
     let before = read_existing(&path)?;
     if before.as_deref() == Some(&text) {
-        crate::output::println!("Unchanged: {}", path.display());
+        crate::output::print_line(format_args!("Unchanged: {}", path.display()));
         return Ok(exit::OK);
     }
     print_differences(before.as_deref(), &text);
@@ -77,7 +78,7 @@ fn print_differences(before: Option<&str>, text: &str) {
         Ok(lines) => {
             let heading = before.map_or("Settings:", |_| "Changes to the existing configuration:");
             crate::output::println!("{heading}");
-            lines.iter().for_each(|line| crate::output::println!("{line}"));
+            lines.iter().for_each(crate::output::print_line);
         }
         Err(_) => {
             crate::output::println!(
@@ -104,9 +105,9 @@ fn permission(
 
 fn write(path: &Path, text: &str, overwrite: Overwrite) -> anyhow::Result<ExitCode> {
     write_text(path, text, overwrite)?;
+    crate::output::print_line(format_args!("Written: {}", path.display()));
     crate::output::println!(
-        "Written: {}\nNext: `longhaul doctor` checks the targets; `longhaul service install` measures for weeks.",
-        path.display()
+        "Next: `longhaul doctor` checks the targets; `longhaul service install` measures for weeks."
     );
     Ok(exit::OK)
 }

@@ -93,9 +93,9 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let config = ConfigLoader::system().parse(&text, &path);
     print_ignored(&config.context("the generated configuration is invalid; please report this")?);
     write_text(&path, &text, replace)?;
+    crate::output::print_line(format_args!("Written: {}", path.display()));
     crate::output::println!(
-        "Written: {}\nNext: `longhaul run` runs a first round; `longhaul service install` measures for weeks.",
-        path.display()
+        "Next: `longhaul run` runs a first round; `longhaul service install` measures for weeks."
     );
     Ok(exit::OK)
 }
@@ -235,7 +235,7 @@ fn plan(
         None if !arguments.yes && is_use_uncounted(&plan.targets, mounts) => ask_folder_openings(ask)?,
         given => given,
     };
-    ask.print(&plan.cost_text(load.0, load.1));
+    plan.cost_text(load.0, load.1).lines().for_each(|line| ask.print(line));
     if plan.cost(load.0).rounds_per_day < 1.0 {
         let message = "these limits allow less than one round a day: allow more bytes a day or more time, or choose a smaller scale";
         if arguments.yes {

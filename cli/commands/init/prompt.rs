@@ -4,10 +4,11 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use inquire::validator::MinLengthValidator;
 use inquire::{InquireError, MultiSelect};
+use longhaul_view::render::terminal::visible;
 
 /// Asks a user questions; replaced by scripted answers in tests.
 pub trait Prompter {
-    /// Prints a text.
+    /// Prints a text of one line.
     fn print(&mut self, text: &str);
 
     /// Asks a question. An empty answer selects the proposal.
@@ -80,11 +81,11 @@ pub struct TerminalPrompter;
 
 impl Prompter for TerminalPrompter {
     fn print(&mut self, text: &str) {
-        crate::output::println!("{text}");
+        crate::output::print_line(text);
     }
 
     fn ask(&mut self, question: &str, proposal: &str) -> io::Result<String> {
-        crate::output::print!("{question} [{proposal}] ");
+        crate::output::print!("{}", question_line(question, proposal));
         io::stdout().flush()?;
         let mut answer = String::new();
         if io::stdin().lock().read_line(&mut answer)? == 0 {
@@ -100,7 +101,8 @@ impl Prompter for TerminalPrompter {
             return Ok(None);
         }
         let at_least_one = MinLengthValidator::new(1).with_message("Mark at least one with the space bar");
-        let chosen = MultiSelect::new(list.question, list.entries.clone())
+        let entries: Vec<String> = list.entries.iter().map(|entry| visible(entry)).collect();
+        let chosen = MultiSelect::new(list.question, entries)
             .with_default(&list.proposal)
             .with_validator(at_least_one)
             .raw_prompt();
@@ -114,6 +116,11 @@ impl Prompter for TerminalPrompter {
             Err(error) => Err(io::Error::other(error)),
         }
     }
+}
+
+/// Returns a question as it is shown, on one line, also if the name of a mount or file in it has line ends.
+fn question_line(question: &str, proposal: &str) -> String {
+    visible(&format!("{question} [{proposal}] "))
 }
 
 /// Scripted answers for tests.
@@ -148,6 +155,12 @@ pub mod tests {
             let answer = self.answers.pop_front().ok_or(io::ErrorKind::UnexpectedEof)?;
             Ok(if answer.is_empty() { proposal } else { answer }.to_owned())
         }
+    }
+
+    #[test]
+    fn name_in_a_question_forges_no_line() {
+        let shown = question_line("Write to /m/a\nSaved.\u{1b}[2J?", "/m/\rb");
+        assert_eq!(shown, "Write to /m/a\\nSaved.\\u{1b}[2J? [/m/\\rb] ");
     }
 
     #[test]

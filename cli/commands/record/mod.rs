@@ -74,7 +74,7 @@ impl NewRecording {
             None => self.recordings.create_next(&bytes),
         }?;
         let document = screens::record::recorded(name.as_str(), &recording.overview());
-        anstream::eprint!("{}", terminal::render(&document));
+        crate::output::write_error(format_args!("{}", terminal::render(&document)));
         Ok(())
     }
 }

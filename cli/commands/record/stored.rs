@@ -18,6 +18,7 @@ use serde_json::json;
 use super::examples::resolve;
 use crate::arguments::{GlobalArgs, RecordShowArgs, RecordingChoice};
 use crate::config_file::{read_text, replace_text};
+use crate::output::printable;
 use crate::output_format::OutputFormat;
 use crate::{errors, exit, paths};
 
@@ -57,8 +58,8 @@ pub fn list(shared: &GlobalArgs, as_json: bool) -> anyhow::Result<ExitCode> {
             "recording": one.overview.as_ref().ok(), "error": one.overview.as_ref().err(),
         })
     };
-    let value = json!({ "schema": 1, "recordings": all.iter().map(one).collect::<Vec<_>>() });
-    OutputFormat::from_json_flag(as_json).print(&value, || record::list(&all))?;
+    let value = || json!({ "schema": 1, "recordings": all.iter().map(one).collect::<Vec<_>>() });
+    OutputFormat::from_json_flag(as_json).print(value, || record::list(&all))?;
     Ok(exit::OK)
 }
 
@@ -67,16 +68,17 @@ pub fn show(shared: &GlobalArgs, arguments: &RecordShowArgs) -> anyhow::Result<E
     let recording = read(&recordings(shared)?, &arguments.name)?;
     if arguments.all {
         let mut out = BufWriter::new(anstream::stdout().lock());
-        let written = recording_lines(&recording).try_for_each(|line| writeln!(out, "{line}"));
+        let written = recording_lines(&recording)
+            .try_for_each(|line| writeln!(out, "{}", printable(&line.to_string())));
         return match written.and_then(|()| out.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
             _ => Ok(exit::OK),
         };
     }
     let overview = recording.overview();
-    let value = json!({ "schema": 1, "name": arguments.name, "recording": overview });
+    let value = || json!({ "schema": 1, "name": arguments.name, "recording": overview });
     let screen = || record::show(arguments.name.as_str(), &overview);
-    OutputFormat::from_json_flag(arguments.json).print(&value, screen)?;
+    OutputFormat::from_json_flag(arguments.json).print(value, screen)?;
     Ok(exit::OK)
 }
 
@@ -95,7 +97,7 @@ pub fn choose(shared: &GlobalArgs, choice: Option<&RecordingChoice>) -> anyhow::
         }
         None => crate::output::println!("Rounds replay no recording from now on."),
     }
-    crate::output::println!("Written: {}", path.display());
+    crate::output::print_line(format_args!("Written: {}", path.display()));
     chosen.map_or(Ok(()), |chosen| print_cost(shared, &chosen))?;
     Ok(exit::OK)
 }
@@ -139,6 +141,6 @@ pub fn delete(shared: &GlobalArgs, name: &RecordingName) -> anyhow::Result<ExitC
         return Err(errors::UsageError(why).into());
     }
     recordings.delete(name)?;
-    crate::output::println!("Removed: {}", recordings.path(name).display());
+    crate::output::print_line(format_args!("Removed: {}", recordings.path(name).display()));
     Ok(exit::OK)
 }

@@ -16,6 +16,7 @@ use longhaul_service::LOG_FILE;
 use crate::arguments::LogsArgs;
 use crate::errors::UsageError;
 use crate::exit;
+use crate::output::printable;
 use crate::render::log;
 
 /// Interval at which a followed log is read.
@@ -70,10 +71,13 @@ struct Printer {
 
 impl Printer {
     fn print(&mut self, line: &[u8]) -> io::Result<()> {
+        writeln!(anstream::stdout().lock(), "{}", self.shown(line))
+    }
+
+    fn shown(&self, line: &[u8]) -> String {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches('\n');
-        let mut out = anstream::stdout().lock();
-        if self.json { writeln!(out, "{text}") } else { writeln!(out, "{}", log::line(text, &self.zone)) }
+        if self.json { printable(text) } else { log::line(text, &self.zone) }
     }
 }
 
@@ -174,6 +178,15 @@ mod tests {
             });
             assert!(read.is_ok() || read.is_err_and(|error| error.kind() == ErrorKind::NotFound));
             lines.join(" ")
+        }
+    }
+
+    #[test]
+    fn line_of_a_crash_does_not_control_the_terminal() {
+        for json in [true, false] {
+            let printer = Printer { json, zone: TimeZone::UTC };
+            assert_eq!(printer.shown(b"{\"a\":1}x\n"), "{\"a\":1}x");
+            assert!(!printer.shown(b"panicked at \x1b[2J\n").contains('\u{1b}'), "{json}");
         }
     }
 

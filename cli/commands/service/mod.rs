@@ -286,7 +286,9 @@ fn print_state(options: &DryRunArgs, service: &Service) -> anyhow::Result<ExitCo
 /// Executes and prints the steps, or only prints them with the content of all files.
 fn run_steps(steps: &[Step], mode: Mode) -> anyhow::Result<()> {
     match mode {
-        Mode::Execute => execute(steps, &SystemRunner, &mut |step| crate::output::println!("{step}"))?,
+        Mode::Execute => {
+            execute(steps, &SystemRunner, &mut |step| crate::output::print_line(format_args!("{step}")))?;
+        }
         Mode::DryRun if steps.is_empty() => crate::output::println!("would do nothing"),
         Mode::DryRun => steps.iter().for_each(print_step),
     }
@@ -294,7 +296,7 @@ fn run_steps(steps: &[Step], mode: Mode) -> anyhow::Result<()> {
 }
 
 fn print_step(step: &Step) {
-    crate::output::println!("would {step}");
+    crate::output::print_line(format_args!("would {step}"));
     if let Step::Write { content, .. } = step {
         let text = String::from_utf8_lossy(content);
         text.lines().for_each(|line| crate::output::println!("{}", format!("    {line}").trim_end()));

@@ -159,13 +159,13 @@ impl Purge {
             let inventory = folder.inventory(&self.known_targets());
             for entry in inventory.removable() {
                 let files = entry.files.map_or(String::new(), |files| format!(" ({})", count(files, "file")));
-                crate::output::println!("would remove {}{files}", entry.path.display());
+                crate::output::print_line(format_args!("would remove {}{files}", entry.path.display()));
             }
             if folder.path_owner == FolderOwner::Longhaul
                 && folder.path.is_dir()
                 && inventory.not_removed.is_empty()
             {
-                crate::output::println!("would remove {}", folder.path.display());
+                crate::output::print_line(format_args!("would remove {}", folder.path.display()));
             }
             remaining(folder, inventory.not_removed)
                 .iter()
@@ -178,11 +178,8 @@ impl Purge {
         for target in &self.targets {
             match self.sandbox(target) {
                 Some(sandbox) => {
-                    crate::output::println!(
-                        "would {verb} the test data of `{}`: {}",
-                        target.name,
-                        sandbox.display()
-                    );
+                    let (name, path) = (&target.name, sandbox.display());
+                    crate::output::print_line(format_args!("would {verb} the test data of `{name}`: {path}"));
                 }
                 None if target.path == trial::folder(&self.database)
                     || self.database_facts.state != DatabaseState::Known

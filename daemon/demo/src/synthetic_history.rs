@@ -38,6 +38,10 @@ const OPERATIONS: [Operation; 3] = [Operation::Open, Operation::Getattr, Operati
 const CALLS: u64 = 60;
 /// Duration of a hung run in seconds.
 const CAP_SECONDS: f64 = 900.0;
+/// Usual time from the start of a run to that of the next one.
+const RUN_INTERVAL: Duration = Duration::from_secs(50);
+/// Shortest time between two runs.
+const PAUSE: Duration = Duration::from_secs(3);
 
 /// Numbers of generated rows.
 pub struct RowCounts {
@@ -97,12 +101,17 @@ impl HistoryGenerator {
             1 => (RoundStatus::Void, Some("the machine slept".to_owned())),
             _ => (RoundStatus::Ok, None),
         };
+        let mut ended = started + HOUR / 4;
         if status != RoundStatus::Skipped {
             let evening = if hour > 10 { 0.15 } else { 0.0 };
             let weather = (evening + 0.1 * normal(2, day.unsigned_abs()) + 0.1 * normal(3, index)).exp();
-            self.add_runs(bulk, &RunSlot { round, slot: 0, target: 0, day, started, slowdown: weather })?;
+            let first = RunSlot { round, slot: 0, target: 0, day, started, slowdown: weather };
+            for (target, run) in runs_of_round(&first, self.counts.runs)? {
+                ended = ended.max(end(&run));
+                bulk.add_run(&self.targets[target], &run)?;
+                self.counts.runs += 1;
+            }
         }
-        let ended = started + HOUR / 4;
         Ok(bulk.end_round(round, &RoundEnd { status, reason, ended })?)
     }
 
@@ -115,27 +124,37 @@ impl HistoryGenerator {
             ..NewRound::new(started, draw(SEED, 0, index), Scale::Standard)
         }
     }
+}
 
-    fn add_runs(&mut self, bulk: &Bulk<'_>, first: &RunSlot) -> anyhow::Result<()> {
-        let mut slot = 0;
-        for workload in TASKS.iter().take(TASK_COUNT) {
-            let shuffled = shuffled_indices(
-                SEED,
-                first.round.unsigned_abs() << 8 | u64::from(slot),
-                TARGETS.len() as u64,
-            );
-            // The first runs are in the order of the targets, which is the order in which pages list them.
-            let order = if self.counts.runs == 0 { (0..TARGETS.len() as u64).collect() } else { shuffled };
-            for target in order {
-                let started = first.started + slot * 50 * SECOND;
-                let cell = RunSlot { slot, target: target as usize, started, ..*first };
-                bulk.add_run(&self.targets[cell.target], &run(workload, &cell, self.counts.runs)?)?;
-                self.counts.runs += 1;
-                slot += 1;
-            }
+/// Returns the runs of a round with the positions of their targets, one run after the other. `before`: the number of runs in earlier
+/// rounds.
+fn runs_of_round(first: &RunSlot, before: u64) -> anyhow::Result<Vec<(usize, Run)>> {
+    let (mut runs, mut free) = (vec![], first.started);
+    for (workload, number) in TASKS.iter().take(TASK_COUNT).zip(0_u32..) {
+        for (target, place) in target_order(first.round, number, before).into_iter().zip(0_u32..) {
+            let slot = number * TARGETS.len() as u32 + place;
+            let started = free.max(first.started + slot * RUN_INTERVAL);
+            let cell = RunSlot { slot, target: target as usize, started, ..*first };
+            let run = run(workload, &cell, before + u64::from(slot))?;
+            free = end(&run) + PAUSE;
+            runs.push((cell.target, run));
         }
-        Ok(())
     }
+    Ok(runs)
+}
+
+/// Returns the positions of the targets in the order in which a task runs on them.
+fn target_order(round: i64, task: u32, before: u64) -> Vec<u64> {
+    let targets = TARGETS.len() as u64;
+    // The first runs are in the order of the targets, which is the order in which pages list them.
+    if before == 0 && task == 0 {
+        return (0..targets).collect();
+    }
+    shuffled_indices(SEED, round.unsigned_abs() << 8 | u64::from(task) * targets, targets)
+}
+
+fn end(run: &Run) -> Timestamp {
+    run.started_us + Duration::from_secs_f64(run.seconds)
 }
 
 fn target((name, role, _): &(&str, Role, [f64; TASK_COUNT])) -> anyhow::Result<Target> {
@@ -311,6 +330,20 @@ fn system_update(begin: Timestamp, day: i64) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_a_machine_follow_each_other() {
+        let (mut before, mut free, mut longest) = (0, BEGIN, 0.0_f64);
+        for round in 1..=200 {
+            let started = BEGIN + round as u32 * HOUR;
+            let first = RunSlot { round, slot: 0, target: 0, day: round / 24, started, slowdown: 1.5 };
+            for (_, run) in runs_of_round(&first, before).unwrap() {
+                assert!(run.started_us >= free, "run {before} of round {round}");
+                (before, free, longest) = (before + 1, end(&run), longest.max(run.seconds));
+            }
+        }
+        assert_eq!(longest, CAP_SECONDS, "one of them hung");
+    }
 
     #[test]
     fn update_changes_the_system_of_its_day() {

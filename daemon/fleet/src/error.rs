@@ -52,6 +52,16 @@ pub enum Error {
         /// Reason, as the end of the message.
         reason: String,
     },
+    /// The credentials file of a user names a server for the bucket of the administrator.
+    #[error(
+        "the credentials file {path} names a server, but the administrator decides that results go to {collection}"
+    )]
+    OtherServer {
+        /// Path of the file.
+        path: String,
+        /// Address of the collection.
+        collection: String,
+    },
     /// No access key for a bucket is known.
     #[error("no access key for {0} is known")]
     NoKey(String),
@@ -129,6 +139,9 @@ impl Hint for Error {
             Self::Credentials { .. } => {
                 "write access-key-id = \"...\" and secret-access-key = \"...\" into it, and make it readable for yourself only (chmod 600)"
             }
+            Self::OtherServer { .. } => {
+                "leave `endpoint` out of it, and give `region` as in eu-central-1; for a bucket on another server, the administrator sets `credentials-file` in [fleet], too"
+            }
             Self::NoKey(_) => {
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `credentials-file` in [fleet]"
             }
@@ -144,13 +157,16 @@ impl Hint for Error {
 }
 
 fn storage_hint(error: &object_store::Error) -> String {
-    use object_store::Error::{PermissionDenied, Unauthenticated};
+    use object_store::Error::{InvalidPath, PermissionDenied, Unauthenticated};
     let text = text_of(error);
     // The error of a refused list has the status in its text only. A path may have the same digits.
     let refusals = ["status code: 401", "status code: 403", "AccessDenied", "InvalidAccessKeyId"];
     let is_refused = matches!(error, Unauthenticated { .. } | PermissionDenied { .. })
         || refusals.iter().any(|refusal| text.contains(refusal));
-    let hint = if text.contains("RequestTimeTooSkewed") {
+    let hint = if matches!(error, InvalidPath { .. }) {
+        // The library gives up the whole list.
+        "rename or remove that object, which longhaul did not write: a part of its name is empty or not allowed"
+    } else if text.contains("RequestTimeTooSkewed") {
         "set the clock of this computer: the server refuses requests whose time differs by more than 15 minutes"
     } else if is_refused {
         "check the key and its rights: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `credentials-file` in [fleet]"

@@ -8,7 +8,7 @@ use longhaul_export::fleet::{
     weeks_of,
 };
 use longhaul_model::time::DAY;
-use longhaul_model::{FreshnessSample, History, Resolution, Timestamp, fnv};
+use longhaul_model::{Event, FreshnessSample, History, Resolution, Timestamp, fnv};
 use longhaul_store::{OTHER_COMPUTER_EVENT, Reader, SampleFilter, StoredOperation};
 
 use crate::Error;
@@ -76,29 +76,35 @@ pub fn export(
 struct OwnRecords {
     /// Number of the last round on another computer.
     rounds_elsewhere: i64,
-    /// Time from which this computer uses the database.
+    events: Vec<Event>,
+    /// Time from which this computer uses the database, for records that are not numbered: a clock that was set may put them to the
+    /// wrong computer.
     since: Timestamp,
 }
 
 impl OwnRecords {
     fn of(reader: &Reader) -> Result<Self, Error> {
-        let events = reader.events(None)?;
-        let change = events.iter().rfind(|stored| stored.event.kind == OTHER_COMPUTER_EVENT);
-        Ok(Self {
-            rounds_elsewhere: reader.rounds_elsewhere()?,
-            since: change.map_or(Timestamp::MIN, |stored| stored.event.at_us),
-        })
+        let mut events = reader.events(None)?;
+        let changes = events.iter().filter(|stored| stored.event.kind == OTHER_COMPUTER_EVENT);
+        let change = changes.max_by_key(|stored| stored.number);
+        let (first, since) = change.map_or((0, Timestamp::MIN), |stored| (stored.number, stored.event.at_us));
+        events.retain(|stored| stored.number >= first);
+        let events = events.into_iter().map(|stored| stored.event).collect();
+        Ok(Self { rounds_elsewhere: reader.rounds_elsewhere()?, events, since })
     }
 
     fn of_history(&self, mut history: History) -> History {
         history.rounds.retain(|round| round.number > self.rounds_elsewhere);
         history.runs.retain(|run| run.round > self.rounds_elsewhere);
-        history.events.retain(|event| event.at_us >= self.since);
+        history.events.clone_from(&self.events);
         history
     }
 
     fn of_freshness(&self, mut samples: Vec<FreshnessSample>) -> Vec<FreshnessSample> {
-        samples.retain(|sample| sample.round.is_none_or(|round| round > self.rounds_elsewhere));
+        samples.retain(|sample| match sample.round {
+            Some(round) => round > self.rounds_elsewhere,
+            None => sample.at >= self.since,
+        });
         samples
     }
 }
@@ -143,7 +149,7 @@ impl<'a> Exporter<'a> {
             ..ExportReport::default()
         };
         let history = WeekRecords::prepare(plausible.history);
-        let freshness = own.of_freshness(reader.freshness(own.since)?);
+        let freshness = own.of_freshness(reader.freshness(Timestamp::MIN)?);
         let own_since = own.since;
         Ok(Self { reader, collection, settings, origin, history, last_run, freshness, own_since, report })
     }

@@ -37,6 +37,8 @@ pub enum BucketEnvironment {
     All,
     /// The key and the region only, because the administrator decides where results go: others name another server.
     KeyOnly,
+    /// Like [`Self::KeyOnly`]; the credentials file is the user's, so it may have nothing else, either.
+    KeyOnlyAlsoInFile,
 }
 
 /// An opened collection: a folder, or a part of a bucket.
@@ -70,7 +72,7 @@ impl Collection {
     /// # Errors
     ///
     /// [`Error::Location`], [`Error::Folder`], [`Error::Unreadable`], [`Error::NoCollection`], [`Error::Credentials`],
-    /// [`Error::NoKey`], [`Error::Storage`].
+    /// [`Error::OtherServer`], [`Error::NoKey`], [`Error::Storage`].
     pub fn open(
         address: &str,
         credentials: Option<&FilePath>,
@@ -119,7 +121,12 @@ impl Collection {
             .with_retry(retry)
             .with_http_connector(UreqConnector);
         if let Some(path) = credentials {
-            let Credentials { id, secret, region, endpoint } = Credentials::read(path)?;
+            let credentials = Credentials::read(path)?;
+            if environment == BucketEnvironment::KeyOnlyAlsoInFile && credentials.names_server() {
+                let (path, collection) = (path.display().to_string(), address.to_owned());
+                return Err(Error::OtherServer { path, collection });
+            }
+            let Credentials { id, secret, region, endpoint } = credentials;
             builder = builder.with_access_key_id(id).with_secret_access_key(secret);
             builder = region.into_iter().fold(builder, AmazonS3Builder::with_region);
             if let Some(endpoint) = endpoint {
@@ -173,15 +180,15 @@ impl BucketEnvironment {
     fn builder(self) -> AmazonS3Builder {
         match self {
             Self::All => AmazonS3Builder::from_env(),
-            Self::KeyOnly => key_only(|variable| std::env::var(variable).ok()),
+            Self::KeyOnly | Self::KeyOnlyAlsoInFile => key_only(|variable| std::env::var(variable).ok()),
         }
     }
 }
 
-/// Returns a builder with the key and the region from these variables. A region with other characters could name a server.
+/// Returns a builder with the key and the region from these variables.
 fn key_only(variable: impl Fn(&str) -> Option<String>) -> AmazonS3Builder {
-    let is_region = |text: &String| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).filter(is_region);
+    let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
+    let region = region.filter(|region| is_region(region));
     let settings = [
         (AmazonS3ConfigKey::AccessKeyId, variable("AWS_ACCESS_KEY_ID")),
         (AmazonS3ConfigKey::SecretAccessKey, variable("AWS_SECRET_ACCESS_KEY")),
@@ -190,6 +197,11 @@ fn key_only(variable: impl Fn(&str) -> Option<String>) -> AmazonS3Builder {
     ];
     let given = settings.into_iter().filter_map(|(key, value)| Some((key, value?)));
     given.fold(AmazonS3Builder::new(), |builder, (key, value)| builder.with_config(key, value))
+}
+
+/// Returns whether a text can be a region. One with other characters could name a server.
+fn is_region(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// Fails without a key: the library would ask the metadata service of Amazon's computers for one, at 169.254.169.254.
@@ -217,6 +229,11 @@ struct Credentials {
 }
 
 impl Credentials {
+    /// Returns whether requests would go to another server than Amazon's.
+    fn names_server(&self) -> bool {
+        self.endpoint.is_some() || self.region.as_deref().is_some_and(|region| !is_region(region))
+    }
+
     fn read(path: &FilePath) -> Result<Self, Error> {
         let refused = |reason: String| Error::Credentials { path: path.display().to_string(), reason };
         let text = private_files::read_secret(path).map_err(|error| refused(error.to_string()))?;
@@ -277,11 +294,24 @@ mod tests {
         let error = require_key(&nothing, "s3://bucket/fleet").unwrap_err();
         assert!(matches!(&error, Error::NoKey(address) if address == "s3://bucket/fleet"), "{error}");
         let file = credentials(0o600, KEY);
-        open_bucket(file.path()).unwrap();
+        open_bucket(file.path(), BucketEnvironment::All).unwrap();
     }
 
-    fn open_bucket(credentials: &FilePath) -> Result<Collection, Error> {
-        let environment = BucketEnvironment::All;
+    #[test]
+    fn users_credentials_file_redirects_no_managed_bucket() {
+        use BucketEnvironment::{KeyOnly, KeyOnlyAlsoInFile};
+        for redirect in ["endpoint = \"https://example.com\"\n", "region = \"x.example.com/\"\n"] {
+            let file = credentials(0o600, &format!("{KEY}{redirect}"));
+            let error = open_bucket(file.path(), KeyOnlyAlsoInFile).unwrap_err();
+            assert!(matches!(error, Error::OtherServer { .. }), "{redirect}: {error}");
+        }
+        let own = credentials(0o600, &format!("{KEY}endpoint = \"https://nas.local:9000\"\n"));
+        open_bucket(own.path(), KeyOnly).unwrap();
+        let key = credentials(0o600, &format!("{KEY}region = \"eu-central-1\"\n"));
+        open_bucket(key.path(), KeyOnlyAlsoInFile).unwrap();
+    }
+
+    fn open_bucket(credentials: &FilePath, environment: BucketEnvironment) -> Result<Collection, Error> {
         Collection::open("s3://bucket/fleet", Some(credentials), MissingCollection::Refuse, environment)
     }
 

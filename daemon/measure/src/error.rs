@@ -63,12 +63,12 @@ pub enum RunError {
         /// Error of the operating system.
         source: io::Error,
     },
-    /// This user may not open the target's folder: no failure of the share.
+    /// This user may not open the target's folder or, on Linux, a file of the sandbox: no failure of the share.
     #[error("{operation} {}: {source}", path.display())]
     AccessDenied {
         /// Kind of call that was denied.
         operation: Operation,
-        /// Folder of the target.
+        /// Folder or file that was not opened.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
@@ -76,7 +76,7 @@ pub enum RunError {
     /// The target, or the sandbox on it, may not be used.
     #[error("{0}")]
     Refused(Refusal),
-    /// The system's privacy settings deny access: the attributes of the file or folder can be read, but it cannot be opened.
+    /// The privacy settings of a Mac deny access: the attributes of the file or folder can be read, but it cannot be opened.
     #[error("blocked by privacy: {operation} {}: the system denies access (EPERM), although it exists", path.display())]
     PrivacyBlocked {
         /// Kind of call that was denied.
@@ -281,7 +281,8 @@ pub const KERBEROS_ADVICE: &str =
 const fn permission_advice(system: System) -> &'static str {
     match system {
         System::Linux => {
-            "The server requires another `sec=` option there, or forbids it: check the options of the mount and the folder's owner"
+            "The server or the file system refused it; a server may require another `sec=` option: check the options of the mount and \
+             the folder's owner"
         }
         System::MacOs => "Check the folder's owner and, on a Mac, Privacy & Security > Files & Folders",
     }
@@ -345,7 +346,10 @@ mod tests {
     #[test]
     fn a_refusal_of_a_server_on_linux_has_no_advice_for_a_mac() {
         let advice = permission_advice(System::Linux);
-        assert!(advice.contains("`sec=`") && !advice.contains("Mac"), "{advice}");
+        assert!(
+            advice.contains("The server or the file system refused it") && !advice.contains("Mac"),
+            "{advice}"
+        );
         assert_eq!(failed(libc::EPERM).advice(), permission_advice(platform::SYSTEM));
     }
 

@@ -17,6 +17,8 @@ pub struct MountTracker {
     mounts: BTreeMap<TargetName, Option<Mount>>,
     /// The mounts with which the next ones are compared: the last ones that were not idle.
     compared: BTreeMap<TargetName, Option<Mount>>,
+    /// Mounts that come and go by themselves.
+    idle: idle::IdleMounts,
     /// Paths of the targets. All that is known of a target is about its path.
     paths: BTreeMap<TargetName, PathBuf>,
     /// Targets that were on a share, with its source.
@@ -65,6 +67,7 @@ impl MountTracker {
         self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name && is_known(target)));
         self.paths = targets.iter().map(|target| (target.name.clone(), target.path.clone())).collect();
         self.compared.retain(|name, _| self.mounts.contains_key(name));
+        self.idle.retain(|name| self.mounts.contains_key(name));
         self.shares.retain(|name, _| self.mounts.contains_key(name));
         self.points.retain(|name, _| self.mounts.contains_key(name));
         let is_bare = |target: &&Target| is_bare_volume(System::MacOs, &target.path, table);
@@ -76,14 +79,21 @@ impl MountTracker {
             self.mounts.insert(target.name.clone(), now.clone());
             let known = self.compared.get(&target.name).and_then(Option::as_ref);
             if idle::is_idle(known, now.as_ref()) {
+                self.idle.set_idle(&target.name);
                 return None;
             }
+            self.idle.set_mounted(&target.name, known, now.as_ref());
             let before = self.compared.insert(target.name.clone(), now.clone())?;
             let kind = change_kind(before.as_ref(), now.as_ref(), table)?;
             let detail = json!({ "before": before.as_ref().map(mount_detail), "after": now.as_ref().map(mount_detail) });
             Some(MountChange { target: target.name.clone(), kind, detail })
         };
         targets.iter().filter_map(change).collect()
+    }
+
+    /// Returns the targets that have another mount since the last call, also where that is no change, as below an automount.
+    pub fn take_mounted_again(&mut self) -> BTreeSet<TargetName> {
+        self.idle.take_mounted_again()
     }
 
     /// Returns where the disk or share of a target was mounted, if nothing is mounted there any more.
@@ -288,6 +298,8 @@ mod tests {
         for (number, (table, expected)) in steps.into_iter().enumerate() {
             let changes = tracker.update(std::slice::from_ref(&target), &table);
             assert_eq!(changes.first().map(|change| change.kind), expected, "step {number}");
+            let is_again = [3, 5, 7].contains(&number);
+            assert_eq!(tracker.take_mounted_again().len(), usize::from(is_again), "step {number}");
         }
     }
 

@@ -52,9 +52,11 @@ impl Signal {
 
 /// Query for the five-minute steps that can be exported. A step is exported when another five minutes have
 /// passed and no stall that affected it is still open, because the late answers of a stall are added to the
-/// step. After one hour it is exported even if a stall is still open.
+/// step. After one hour it is exported even if a stall is still open. Steps of the future, from a time when the clock was ahead,
+/// neither count as newer ones nor are exported before their time: steps that still grow would seem complete.
 const COMPLETE_STEPS: &str = "SELECT at_us AS item, at_us AS began_us, at_us + 300000000 AS ended_us
-    FROM machine, (SELECT max(at_us) AS newest_us FROM machine WHERE step = '5min')
+    FROM machine, (SELECT max(at_us) AS newest_us FROM machine
+        WHERE step = '5min' AND at_us <= unixepoch('now') * 1000000)
     WHERE step = '5min' AND at_us <= newest_us - 600000000
     AND (at_us <= newest_us - 3600000000 OR NOT EXISTS (SELECT 1 FROM stall
         WHERE started_us < at_us + 300000000 AND (ended_us IS NULL OR ended_us > newest_us - 300000000)))";
@@ -222,14 +224,16 @@ impl Writer {
     }
 
     /// Marks pending items that ended before `before` as expired and returns
-    /// their number.
+    /// their number. First, items that expired after `at` become pending again: the clock was ahead when they did.
     pub fn expire(&self, signal: Signal, before: Timestamp, at: Timestamp) -> Result<u64> {
+        let restore = "DELETE FROM outbox WHERE signal = ?1 AND status = 'expired' AND at_us > ?2";
         let insert = format!(
             "INSERT OR IGNORE INTO outbox (signal, item, status, at_us)
             SELECT ?1, item, 'expired', ?3 {} AND ended_us < ?2",
             pending_query(signal)
         );
         self.transact("expire old items", move |cx| {
+            cx.prepare_cached(restore)?.execute(params![signal.name(), at.as_us()])?;
             Ok(cx.execute(&insert, params![signal.name(), before.as_us(), at.as_us()])? as u64)
         })
     }

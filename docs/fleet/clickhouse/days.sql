@@ -45,10 +45,17 @@ share_times AS (
     WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void' AND c.role = 'share'
         AND c.outcome = 'ok' AND c.seconds IS NOT NULL AND c.day >= e.first_day
 ),
+-- A date that comes back after another one, because the clock was wrong, is another day: only times that follow each other are one.
+dated_times AS (
+    SELECT source, metric, target, day, round, seconds,
+        dense_rank() OVER (PARTITION BY source, metric, target ORDER BY round)
+            - dense_rank() OVER (PARTITION BY source, metric, target, day ORDER BY round) AS rounds_of_other_days
+    FROM share_times
+),
 daily_times AS (
     SELECT source, metric, target, day, min(round) AS first_round, quantileExactInclusive(0.5)(seconds) AS usual
-    FROM share_times
-    GROUP BY source, metric, target, day
+    FROM dated_times
+    GROUP BY source, metric, target, day, rounds_of_other_days
     HAVING count(*) >= 3
 ),
 target_days AS MATERIALIZED (

@@ -78,6 +78,15 @@ fn longer_round_trips_are_predicted_to_take_longer() {
 }
 
 #[test]
+fn question_without_a_change_is_answered_with_the_usual_times() {
+    let server = TestServer::start();
+    let answers = server.get("/api/v1/what-if").json();
+    let known: Vec<_> = answers.as_array().unwrap().iter().filter(|one| one["seconds"].is_number()).collect();
+    assert!(!known.is_empty(), "{answers}");
+    assert!(known.iter().all(|one| one["seconds"] == one["usual_seconds"]), "{answers}");
+}
+
+#[test]
 fn pages_are_valid_and_load_nothing_external() {
     let server = TestServer::start();
     for path in PAGES.iter().map(|path| (*path).to_owned()).chain([week(&server)]) {

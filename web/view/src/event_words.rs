@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::EventLine;
-use longhaul_model::{Event, KeepResult, Property, Protocol, SHARE_KEYS, Timestamp};
+use longhaul_model::{Event, KeepResult, NegotiatedOptions, Property, Protocol, SHARE_KEYS, Timestamp};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -134,6 +134,19 @@ fn mount_details(mount: &Value) -> String {
     let text = |key: &str| mount[key].as_str();
     let place = text("point").map(|point| format!("at {point}"));
     text("protocol").map(str::to_owned).into_iter().chain(place).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the negotiated options in which a mount differs from an earlier one at the same place; empty if there are none. Names of
+/// servers and other private options are left out.
+pub fn changed_options(before: &Value, after: &Value) -> String {
+    if before["point"] != after["point"] {
+        return String::new();
+    }
+    let options = |mount: &Value| -> Value {
+        let negotiated = NegotiatedOptions::deserialize(&mount["negotiated"]).unwrap_or_default();
+        redaction::redact_negotiated(&negotiated).into_iter().collect()
+    };
+    changes(&options(before), &options(after))
 }
 
 /// Returns before and after of each property that a target keeps otherwise than before.

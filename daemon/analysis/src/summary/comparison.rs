@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::change::LastingChange;
 use super::pair_data::{MetricComparison, MetricIndex};
-use super::pairing::ComparedRounds;
+use super::pairing::{ComparedRounds, mean};
 use super::round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
 use super::so_far::SoFar;
 use super::verdict::{
@@ -245,6 +245,18 @@ impl Comparison {
     pub fn mean_of_all_rounds(&self) -> Option<f64> {
         let (faster, _) = self.faster_and_slower()?;
         self.ratio_with_outliers.map(|ratio| if *faster == self.a { 1.0 / ratio } else { ratio })
+    }
+
+    /// Returns the mean over all valid days of the time on the faster target divided by that on the slower one, if the estimate is
+    /// that of the usual days and its interval misses this mean; `None` if it does not. Of days at a round trip time, no such mean is
+    /// known.
+    pub fn mean_of_all_days(&self) -> Option<f64> {
+        let ratio = self.ratio.filter(|_| self.at_round_trip.is_none())?;
+        let (faster, _) = self.faster_and_slower()?;
+        let by_day: Vec<(i64, f64)> = self.days.iter().map(|day| (day.day, day.ratio.ln())).collect();
+        let all = mean(by_day.iter().map(|(_, log_ratio)| *log_ratio))?.exp();
+        let is_another = DaySeries::has_two_kinds(&by_day) && !(ratio.low..=ratio.high).contains(&all);
+        is_another.then(|| if *faster == self.a { 1.0 / all } else { all })
     }
 
     /// Returns true if the target that the verdict names took more time on average over all rounds.

@@ -227,7 +227,8 @@ struct FullDay {
 }
 
 /// Returns the first day with at least [`MIN_TIMES_FOR_CAP`] times of the metric at `place`. `runs` must be in the order in which
-/// they were made.
+/// they were made. A date that comes back after another one, because the clock was wrong, is another day, as in
+/// `daemon/fleet/sql/days_with.sql`.
 fn first_full_day(runs: &[SelectedRun<'_>], place: usize) -> Option<FullDay> {
     let mut found: Option<FullDay> = None;
     for SelectedRun { run, round } in runs {

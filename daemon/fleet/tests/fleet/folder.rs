@@ -151,6 +151,22 @@ fn moved_database_enters_the_fleet_only_once() {
 }
 
 #[test]
+fn moved_database_is_divided_by_number_and_not_by_time() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0]), Fleet::new());
+    machine.add_event(MONDAY + HOUR);
+    // The move has the present time: as if the clock was set back by years afterwards.
+    let machine = machine.moved_to("b");
+    machine.add_round(MONDAY + 3 * DAY);
+    machine.add_event(MONDAY + 3 * DAY);
+    machine.add_freshness(2, MONDAY + 3 * DAY);
+    let moved = export(&machine.reader(), &fleet.collection(), &settings(4)).unwrap();
+    assert_eq!(["events", "freshness"].map(|table| fleet.data_files(table).len()), [1, 1]);
+    let one_round =
+        export(&Machine::with_rounds_on(&[3]).reader(), &fleet.collection(), &settings(4)).unwrap();
+    assert_eq!(moved.rows, one_round.rows + 2, "the earlier event is that of another computer");
+}
+
+#[test]
 fn records_of_a_wrong_clock_are_left_out_with_the_reason() {
     let machine = Machine::with_rounds_on(&[0]);
     machine.add_round(Timestamp::from_us(60_000_000));

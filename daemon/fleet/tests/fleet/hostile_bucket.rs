@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use longhaul_fleet::{BucketEnvironment, Collection, MissingCollection, RefusedFiles, check};
+use longhaul_model::Hint as _;
 
 use crate::support::MONDAY;
 
@@ -38,9 +39,13 @@ fn bucket(answer: String) -> (Collection, Arc<AtomicUsize>) {
 
 /// Returns a list with one object of this size.
 fn list(size: u64) -> String {
+    list_of("schema=1/table=runs/week=2026-W47/machine=a/data.parquet", size)
+}
+
+fn list_of(key: &str, size: u64) -> String {
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult><IsTruncated>false</IsTruncated><Contents>\
-         <Key>schema=1/table=runs/week=2026-W47/machine=a/data.parquet</Key>\
+         <Key>{key}</Key>\
          <LastModified>2026-11-20T09:00:00.000Z</LastModified><ETag>a</ETag><Size>{size}</Size></Contents>\
          </ListBucketResult>"
     )
@@ -61,4 +66,12 @@ fn object_that_is_no_table_is_refused() {
     let report = check(&collection, RefusedFiles::Keep, MONDAY).unwrap();
     assert!(report.refused[0].reason.contains("damaged or incomplete"), "{}", report.refused[0].reason);
     assert_eq!(requests.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn object_whose_name_ends_the_list_is_named() {
+    let (collection, _) = bucket(list_of("photos//summer.jpg", 1000));
+    let error = check(&collection, RefusedFiles::Keep, MONDAY).unwrap_err().one_line();
+    assert!(error.contains("photos//summer.jpg"), "{error}");
+    assert!(error.contains("rename or remove that object"), "{error}");
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use longhaul_fleet::{ExportSettings, WeeksToWrite};
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    CacheState, Figure, Histogram, LoadContext, Operation, OperationStats, Phase, ProbeKind, ProbeStep,
-    Protocol, Role, RoundStatus, Run, Scale, Target, Timestamp, Unit, YOUR_DAY,
+    CacheState, ChangeKind, Event, Figure, FreshnessOutcome, FreshnessSample, Histogram, LoadContext,
+    Operation, OperationStats, Phase, ProbeKind, ProbeStep, Protocol, Role, RoundStatus, Run, Scale, Target,
+    Timestamp, Unit, YOUR_DAY,
 };
 use longhaul_store::{NewRound, Reader, RoundEnd, Samples, Store, Writer};
 
@@ -71,6 +72,28 @@ impl Machine {
         let new =
             Samples { targets: vec![target("smb")], probes: vec![probe], now: at, ..Samples::default() };
         Writer::spawn(self.store()).add_samples(new).unwrap();
+    }
+
+    /// Adds an event of the whole machine.
+    pub fn add_event(&self, at_us: Timestamp) {
+        let event = Event { target: None, kind: "mtu".to_owned(), detail: serde_json::Value::Null, at_us };
+        self.store().bulk_insert(|bulk| bulk.add_event(&event).map(drop)).unwrap();
+    }
+
+    /// Adds a change that was made elsewhere during a round.
+    pub fn add_freshness(&self, round: i64, at: Timestamp) {
+        let sample = FreshnessSample {
+            target: target("smb").name,
+            protocol: None,
+            epoch: None,
+            changed_through: None,
+            shares_client: false,
+            round: Some(round),
+            kind: ChangeKind::ChangedContent,
+            at,
+            outcome: FreshnessOutcome::NotSeen { limit: HOUR },
+        };
+        Writer::spawn(self.store()).add_freshness(vec![sample]).unwrap();
     }
 
     fn add_runs(&self, started: Timestamp, runs: &[Run]) {

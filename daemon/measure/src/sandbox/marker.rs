@@ -69,7 +69,7 @@ pub(super) fn read_marker(
         other => other.map_err(|error| {
             let error = RunError::operation(Operation::Read, &path, error);
             let name = CString::new(MARKER_FILE).expect("the name contains no NUL");
-            context.detect_privacy_refusal(error, directory.as_fd(), &name)
+            context.detect_refusal(error, directory.as_fd(), &name)
         })?,
     };
     match serde_json::from_slice::<Marker>(&text) {

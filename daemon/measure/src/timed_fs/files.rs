@@ -191,7 +191,7 @@ impl TimedFs<'_> {
     pub fn open(&self, folder: &Folder, name: &CStr, access: Access) -> Result<OpenFile, RunError> {
         let open = || platform::open_at(folder.fd(), name, access);
         let opened = self.call(Operation::Open, || folder.join(name), open);
-        let handle = opened.map_err(|error| self.detect_privacy_refusal(error, folder.fd(), name))?;
+        let handle = opened.map_err(|error| self.detect_refusal(error, folder.fd(), name))?;
         Ok(OpenFile { handle, path: folder.join(name) })
     }
 

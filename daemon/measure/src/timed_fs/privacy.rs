@@ -1,4 +1,5 @@
-//! Distinguishes refusals by the system's privacy settings from other errors.
+//! Distinguishes refusals by the system's privacy settings from other errors. Linux has no such settings: there a server or the file
+//! system refuses.
 //!
 //! On macOS, a program without the user's consent can read attributes on a share, but each open fails with EPERM: of files
 //! (public threads: anthropics/claude-code#88805, NixOS/nix-darwin#1334), and of folders (macfuse/macfuse#690,
@@ -7,7 +8,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::context::TimedFs;
 use crate::error::RunError;
@@ -28,13 +29,13 @@ struct OpenRefusal {
 }
 
 impl OpenRefusal {
-    /// Returns whether privacy settings are the only likely cause of the refusal.
+    /// Returns whether an existing file of longhaul is refused, which on a Mac only privacy settings are likely to do.
     ///
     /// Missing permissions cause EACCES. On Linux, opening an immutable file (chattr(1)) for writing also causes
     /// EPERM, but such a file can be read, so the open for reading decides. Files of a sandbox belong to the
     /// user. If a server maps all users to one (NFS `all_squash`), they belong to the owner of the folder, which
     /// longhaul also created.
-    fn is_privacy_refusal(self) -> bool {
+    fn is_of_own_file(self) -> bool {
         let is_ours = self.owner == Some(self.user) || self.owner == self.folder_owner;
         self.read_error == Some(libc::EPERM) && self.owner.is_some() && is_ours
     }
@@ -56,23 +57,26 @@ fn folder_open_error_on(system: System, path: &Path, error: io::Error) -> RunErr
     }
 }
 
+/// Returns the error for a file of longhaul that exists and that was refused with EPERM.
+fn own_file_error_on(system: System, operation: Operation, path: PathBuf, source: io::Error) -> RunError {
+    match system {
+        System::MacOs => RunError::PrivacyBlocked { operation, path },
+        System::Linux => RunError::AccessDenied { operation, path, source },
+    }
+}
+
 impl TimedFs<'_> {
     /// Turns an EPERM error of opening a file into [`RunError::PrivacyBlocked`] if privacy settings are the
-    /// likely cause.
+    /// likely cause, and on Linux into [`RunError::AccessDenied`].
     ///
     /// Other errors are returned unchanged and cause no additional calls.
-    pub(crate) fn detect_privacy_refusal(
-        &self,
-        error: RunError,
-        folder: BorrowedFd<'_>,
-        name: &CStr,
-    ) -> RunError {
+    pub(crate) fn detect_refusal(&self, error: RunError, folder: BorrowedFd<'_>, name: &CStr) -> RunError {
         match error {
             RunError::Operation { operation, path, source }
                 if source.raw_os_error() == Some(libc::EPERM)
-                    && self.diagnose_refusal(folder, name).is_privacy_refusal() =>
+                    && self.diagnose_refusal(folder, name).is_of_own_file() =>
             {
-                RunError::PrivacyBlocked { operation, path }
+                own_file_error_on(SYSTEM, operation, path, source)
             }
             other => other,
         }
@@ -98,12 +102,29 @@ mod tests {
         OpenRefusal { read_error: Some(libc::EPERM), owner: Some(501), folder_owner: Some(501), user: 501 };
 
     #[test]
-    fn eperm_for_a_file_of_the_user_is_a_privacy_refusal() {
-        assert!(BLOCKED.is_privacy_refusal());
+    fn eperm_for_a_file_of_the_user_is_a_refusal_of_an_own_file() {
+        assert!(BLOCKED.is_of_own_file());
         assert!(
-            OpenRefusal { owner: Some(1024), folder_owner: Some(1024), ..BLOCKED }.is_privacy_refusal(),
+            OpenRefusal { owner: Some(1024), folder_owner: Some(1024), ..BLOCKED }.is_of_own_file(),
             "the server maps all users to one"
         );
+    }
+
+    #[test]
+    fn privacy_settings_refuse_an_own_file_on_a_mac_only() {
+        let failure = |system| {
+            let source = io::Error::from_raw_os_error(libc::EPERM);
+            let error = own_file_error_on(system, Operation::Open, "/m/nas/file".into(), source);
+            assert_eq!(error.outcome(), longhaul_model::Outcome::Unavailable);
+            error.failure()
+        };
+        let (on_a_mac, on_linux) = (failure(System::MacOs), failure(System::Linux));
+        for part in ["blocked by privacy", "EPERM", "Full Disk Access", "remove it with -"] {
+            assert!(on_a_mac.message.contains(part), "{part}: {}", on_a_mac.message);
+        }
+        assert!(on_linux.message.starts_with("open /m/nas/file: Operation not permitted"));
+        assert!(!on_linux.message.contains("privacy"), "{}", on_linux.message);
+        assert_eq!(on_linux.error, on_a_mac.error, "the service knows a refused target by it");
     }
 
     #[test]
@@ -118,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_are_not_privacy_refusals() {
+    fn other_errors_are_no_refusals_of_an_own_file() {
         let others = [
             OpenRefusal { read_error: Some(libc::EACCES), ..BLOCKED },
             OpenRefusal { read_error: None, ..BLOCKED },
             OpenRefusal { owner: Some(0), ..BLOCKED },
             OpenRefusal { owner: None, folder_owner: None, ..BLOCKED },
         ];
-        assert!(others.into_iter().all(|refused| !refused.is_privacy_refusal()));
+        assert!(others.into_iter().all(|refused| !refused.is_of_own_file()));
     }
 }

@@ -1,7 +1,49 @@
 //! Mounts that the system removes while they are idle and makes again with the next access: automounts, and NFS mounts inside of
 //! others. That is no change of a target. Pure.
 
-use longhaul_model::{Mount, Protocol};
+use std::collections::BTreeSet;
+
+use longhaul_model::{Mount, Protocol, TargetName};
+
+/// Targets whose mount is idle, and those that were mounted again since.
+#[derive(Debug, Clone, Default)]
+pub struct IdleMounts {
+    idle: BTreeSet<TargetName>,
+    mounted_again: BTreeSet<TargetName>,
+}
+
+impl IdleMounts {
+    /// Records that the mount of a target is idle.
+    pub fn set_idle(&mut self, target: &TargetName) {
+        self.idle.insert(target.clone());
+    }
+
+    /// Records that a target is mounted, and which mount it had before.
+    pub fn set_mounted(&mut self, target: &TargetName, before: Option<&Mount>, now: Option<&Mount>) {
+        let was_idle = self.idle.remove(target);
+        let Some((before, now)) = before.zip(now) else { return };
+        let has_other_device = match (&before.device, &now.device) {
+            (Some(before), Some(now)) => before != now,
+            // A Mac's mount table has no device numbers.
+            _ => was_idle,
+        };
+        // The first access since the service started only mounts it.
+        if has_other_device && !expires_into(now, before) {
+            self.mounted_again.insert(target.clone());
+        }
+    }
+
+    /// Returns the targets that have another mount since the last call: its device number tells, or without one that it was idle.
+    pub fn take_mounted_again(&mut self) -> BTreeSet<TargetName> {
+        std::mem::take(&mut self.mounted_again)
+    }
+
+    /// Forgets all targets but those that `keep` keeps.
+    pub fn retain(&mut self, keep: impl Fn(&TargetName) -> bool) {
+        self.idle.retain(&keep);
+        self.mounted_again.retain(keep);
+    }
+}
 
 /// Returns whether a target's mount is only idle: what the table has in its place now leads to it with the next access.
 pub fn is_idle(known: Option<&Mount>, now: Option<&Mount>) -> bool {
@@ -75,5 +117,38 @@ mod tests {
         let automount = Mount::new("/m/nas", "systemd-1", Protocol::Other("autofs".to_owned()));
         assert!(is_same(&mounted("0:51"), &mounted("0:52"), &[automount]));
         assert!(!is_same(&mounted("0:51"), &mounted("0:52"), &[]));
+    }
+
+    /// Returns whether a target counts as mounted again at each step. `None`: its mount is idle.
+    fn mounted_again(steps: &[Option<&Mount>]) -> Vec<bool> {
+        let (mut mounts, target) = (IdleMounts::default(), "nas".parse().unwrap());
+        let (mut before, mut found) = (None, vec![]);
+        for step in steps {
+            match step {
+                None => mounts.set_idle(&target),
+                Some(now) => mounts.set_mounted(&target, before.replace(*now), Some(*now)),
+            }
+            found.push(!mounts.take_mounted_again().is_empty());
+        }
+        found
+    }
+
+    #[test]
+    fn mount_with_another_device_number_was_made_again() {
+        let mounted = |device: &str| Mount { device: Some(device.to_owned()), ..nfs("/m/nas", "nas:/") };
+        let automount = Mount {
+            device: Some("0:40".to_owned()),
+            ..Mount::new("/m/nas", "systemd-1", Protocol::Other("autofs".to_owned()))
+        };
+        let [first, second] = ["0:51", "0:52"].map(mounted);
+        let steps = [Some(&automount), Some(&first), None, Some(&first), None, Some(&second), Some(&first)];
+        assert_eq!(mounted_again(&steps), [false, false, false, false, false, true, true]);
+    }
+
+    #[test]
+    fn mount_without_a_device_number_was_made_again_after_it_was_idle() {
+        let share = nfs("/m/nas", "nas:/");
+        let steps = [Some(&share), Some(&share), None, Some(&share)];
+        assert_eq!(mounted_again(&steps), [false, false, false, true]);
     }
 }

@@ -308,10 +308,13 @@ impl Service {
         }
     }
 
-    /// Updates the mounts of the targets, also of those behind a symbolic link, and returns their changes.
+    /// Updates the mounts of the targets, also of those behind a symbolic link, and returns their changes. Idle workers of those that
+    /// were mounted again on demand, which is no change, exit.
     fn update_mounts(&mut self, table: &[Mount]) -> Vec<MountChange> {
         let targets = self.links.resolve(&self.config.targets, table);
-        self.mounts.update(&targets, table)
+        let changes = self.mounts.update(&targets, table);
+        self.workers.shut_down(&self.mounts.take_mounted_again());
+        changes
     }
 
     /// Records sleep, steps of the wall clock and changes of the local time zone.

@@ -106,6 +106,7 @@ impl Service {
         span: tracing::Span,
     ) {
         self.upgrade.forget_mismatch();
+        let mounts = self.sampling.mounted_targets(self.sampling_view(self.clock_changes.last()));
         let mut workers = self.workers.take();
         workers.iter_mut().for_each(|worker| self.target_access().apply_to(worker));
         let is_refused = |index: &usize| self.history.refusal(&workers[*index].target().name).is_some();
@@ -115,6 +116,7 @@ impl Service {
             workers,
             chosen,
             refused,
+            mounts,
             tasks: self.round_tasks(),
             spec: self.scheduler.round_spec(scheduled, baseline_interval, before),
             writer: self.database.writer_for_round(),

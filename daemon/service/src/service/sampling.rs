@@ -234,7 +234,8 @@ impl Sampling {
         }
     }
 
-    fn mounted_targets(&self, view: SamplingView<'_>) -> Vec<(TargetName, Mount)> {
+    /// Returns the mounts of the targets, with the addresses of their servers as far as they are known.
+    pub(super) fn mounted_targets(&self, view: SamplingView<'_>) -> Vec<(TargetName, Mount)> {
         let mount = |target: &Target| {
             let mount = view.mounts.mount(&target.name)?;
             Some((target.name.clone(), self.servers.add_to(&target.name, mount)))

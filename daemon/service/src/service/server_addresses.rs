@@ -1,6 +1,6 @@
 //! Addresses of the targets' servers as found by workers, used where the mount table has no address, as on a Mac.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -8,37 +8,69 @@ use longhaul_model::{Mount, Target, TargetName};
 
 use crate::worker::Worker;
 
+/// Number of processes in a row that cannot find the address of a new mount, after which that of the earlier one is forgotten: it must
+/// not skip rounds for good.
+const MAX_UNANSWERED: u32 = 10;
+
 /// The addresses of the servers.
 #[derive(Default)]
 pub(super) struct ServerAddresses {
     known: BTreeMap<TargetName, IpAddr>,
-    /// Addresses of targets that were mounted again since. They count until a worker has reported on the new mount: without an
-    /// address, a round could run through a VPN.
-    earlier: BTreeMap<TargetName, IpAddr>,
+    /// Addresses of targets that were mounted again since. They count until a worker has found the new one: without an address, a
+    /// round could run through a VPN.
+    earlier: BTreeMap<TargetName, EarlierAddress>,
+    /// Targets whose worker may not start now. A round does not measure them, so that an earlier address must not skip it.
+    unusable: BTreeSet<TargetName>,
+}
+
+/// The address of an earlier mount.
+struct EarlierAddress {
+    server: IpAddr,
+    /// Number of processes that could not find the new one.
+    unanswered: u32,
 }
 
 impl ServerAddresses {
-    /// Takes what a worker knows. An address that a new process cannot find is forgotten: it must not skip rounds for good. Returns
-    /// whether the address of the target has changed.
+    /// Takes what a worker knows. Returns whether the address of the target has changed.
     pub(super) fn update(&mut self, worker: &mut Worker) -> bool {
         let name = worker.target().name.clone();
+        if worker.may_start() {
+            self.unusable.remove(&name);
+        } else {
+            self.unusable.insert(name.clone());
+        }
         if self.earlier.contains_key(&name) && worker.has_reported(Duration::ZERO) && worker.server.is_none()
         {
-            self.earlier.remove(&name);
-            return true;
+            return self.ask_again(worker);
         }
         match worker.server {
             Some(server) => {
-                let earlier = self.earlier.remove(&name);
+                let earlier = self.earlier.remove(&name).map(|earlier| earlier.server);
                 let before = self.known.insert(name, server).or(earlier);
                 before.is_some_and(|before| before != server)
             }
             None => {
                 let before = self.known.remove(&name);
-                self.earlier.extend(before.map(|before| (name, before)));
+                let earlier = before.map(|server| (name, EarlierAddress { server, unanswered: 0 }));
+                self.earlier.extend(earlier);
                 false
             }
         }
+    }
+
+    /// Ends a process that could not find the address of a new mount, so that the next one asks again: the tool that tells the address
+    /// gives no answer while a session is being re-established. Returns whether the earlier address is forgotten instead.
+    fn ask_again(&mut self, worker: &mut Worker) -> bool {
+        let name = &worker.target().name;
+        let Some(earlier) = self.earlier.get_mut(name) else { return false };
+        earlier.unanswered += 1;
+        let is_last = earlier.unanswered == MAX_UNANSWERED;
+        if is_last {
+            self.earlier.remove(name);
+        } else {
+            worker.shut_down();
+        }
+        is_last
     }
 
     /// Returns whether a worker must start to find the address of a target, of which only that of an earlier mount is known. It never
@@ -52,7 +84,8 @@ impl ServerAddresses {
     pub(super) fn add_to(&self, name: &TargetName, mount: &Mount) -> Mount {
         let known = || self.known.get(name).copied();
         // What lies below the place of an unmounted share has no server.
-        let earlier = || self.earlier.get(name).copied().filter(|_| mount.protocol.may_block());
+        let may_count = mount.protocol.may_block() && !self.unusable.contains(name);
+        let earlier = || self.earlier.get(name).filter(|_| may_count).map(|earlier| earlier.server);
         Mount { server: mount.server.or_else(known).or_else(earlier), ..mount.clone() }
     }
 
@@ -61,6 +94,7 @@ impl ServerAddresses {
         let is_kept = |name: &TargetName| kept.iter().any(|target| target.name == *name);
         self.known.retain(|name, _| is_kept(name));
         self.earlier.retain(|name, _| is_kept(name));
+        self.unusable.retain(is_kept);
     }
 }
 
@@ -68,11 +102,11 @@ impl ServerAddresses {
 mod tests {
     use std::path::Path;
 
-    use longhaul_measure::worker::{VERSION, WorkerMessage};
+    use longhaul_measure::worker::{FailureReport, VERSION, WorkerMessage};
     use longhaul_model::{NegotiatedOptions, Protocol, Role};
 
     use super::*;
-    use crate::worker::Launcher;
+    use crate::worker::{Launcher, void_failure};
 
     const VPN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(100, 64, 0, 5));
     const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 5));
@@ -89,36 +123,70 @@ mod tests {
         Worker::new(target, Launcher { arguments, ..launcher })
     }
 
-    /// Returns the address before and after a new process reports `server`, of a share that was reached through a VPN before it was
-    /// mounted again.
-    fn addresses_around_report(server: Option<IpAddr>) -> [Option<IpAddr>; 2] {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut worker, mut addresses) = (worker(folder.path(), server), ServerAddresses::default());
-        let name = worker.target().name.clone();
-        let share = Mount::new("/m/smb", "//nas/x", Protocol::Smb(None));
-        let disk = Mount::new("/", "disk", Protocol::Local("apfs".into()));
-        worker.server = Some(VPN);
-        assert!(!addresses.update(&mut worker) && !addresses.is_outdated(&name, Some(&share)));
-        // The share is mounted again.
-        worker.server = None;
-        assert!(!addresses.update(&mut worker) && addresses.is_outdated(&name, Some(&share)));
-        assert!(
-            !addresses.is_outdated(&name, Some(&disk)) && addresses.add_to(&name, &disk).server.is_none()
-        );
-        let before = addresses.add_to(&name, &share).server;
-        worker.ensure_started().unwrap();
+    /// Starts a new process, and lets it report.
+    fn start(worker: &mut Worker) {
+        let has_started = |_| {
+            std::thread::sleep(Duration::from_millis(10));
+            worker.ensure_started().is_ok()
+        };
+        assert!((0..6_000).any(has_started), "the last process has ended");
         assert!(worker.has_reported(Duration::from_secs(60)));
-        assert!(addresses.update(&mut worker) && !addresses.is_outdated(&name, Some(&share)));
-        [before, addresses.add_to(&name, &share).server]
+    }
+
+    /// Returns the addresses after a share that was reached through a VPN was mounted again.
+    fn remounted(worker: &mut Worker) -> ServerAddresses {
+        let mut addresses = ServerAddresses::default();
+        worker.server = Some(VPN);
+        assert!(!addresses.update(worker) && !addresses.is_outdated(&worker.target().name, Some(&share())));
+        worker.server = None;
+        assert!(!addresses.update(worker) && addresses.is_outdated(&worker.target().name, Some(&share())));
+        addresses
+    }
+
+    fn share() -> Mount {
+        Mount::new("/m/smb", "//nas/x", Protocol::Smb(None))
     }
 
     #[test]
     fn address_of_an_earlier_mount_counts_until_the_next_is_found() {
-        assert_eq!(addresses_around_report(Some(HOME)), [Some(VPN), Some(HOME)]);
+        let folder = tempfile::tempdir().unwrap();
+        let mut worker = worker(folder.path(), Some(HOME));
+        let (mut addresses, name) = (remounted(&mut worker), worker.target().name.clone());
+        let disk = Mount::new("/", "disk", Protocol::Local("apfs".into()));
+        assert!(
+            !addresses.is_outdated(&name, Some(&disk)) && addresses.add_to(&name, &disk).server.is_none()
+        );
+        assert_eq!(addresses.add_to(&name, &share()).server, Some(VPN));
+        start(&mut worker);
+        assert!(addresses.update(&mut worker) && !addresses.is_outdated(&name, Some(&share())));
+        assert_eq!(addresses.add_to(&name, &share()).server, Some(HOME));
     }
 
     #[test]
-    fn address_that_a_new_process_cannot_find_is_forgotten() {
-        assert_eq!(addresses_around_report(None), [Some(VPN), None]);
+    fn address_that_no_process_finds_is_forgotten_after_ten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut worker = worker(folder.path(), None);
+        let (mut addresses, name) = (remounted(&mut worker), worker.target().name.clone());
+        for process in 1..=MAX_UNANSWERED {
+            assert_eq!(addresses.add_to(&name, &share()).server, Some(VPN), "before process {process}");
+            start(&mut worker);
+            assert_eq!(addresses.update(&mut worker), process == MAX_UNANSWERED, "process {process}");
+        }
+        assert!(!addresses.is_outdated(&name, Some(&share())));
+        assert_eq!(addresses.add_to(&name, &share()).server, None);
+    }
+
+    #[test]
+    fn earlier_address_does_not_count_while_the_worker_may_not_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut worker = worker(folder.path(), None);
+        let (mut addresses, name) = (remounted(&mut worker), worker.target().name.clone());
+        let mut server_if = |reason: Option<FailureReport>| {
+            worker.set_unavailable(reason);
+            assert!(!addresses.update(&mut worker));
+            addresses.add_to(&name, &share()).server
+        };
+        let refused = void_failure("access is not allowed".to_owned());
+        assert_eq!([Some(refused), None].map(&mut server_if), [None, Some(VPN)]);
     }
 }

@@ -1,5 +1,6 @@
 //! The work that has the workers: a round or an examination. It blocks on its own thread and reports events.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::mpsc::{Sender, SyncSender};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
-use longhaul_model::{FreshnessSample, Hint, MachineSnapshot, Outcome, TargetName, Timestamp};
+use longhaul_model::{FreshnessSample, Hint, MachineSnapshot, Mount, Outcome, TargetName, Timestamp};
 use longhaul_nas::NasSettings;
 use longhaul_store::{Reader, RoundStatus, Writer};
 use longhaul_telemetry::export_pause::ExportPause;
@@ -22,6 +23,7 @@ use crate::nas::{NasMonitor, check_nas};
 use crate::notifications::{NotifyConfig, check_channels};
 use crate::round::{RetryLimit, RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks};
 use crate::round_stop::{RoundStop, RoundStopRequest};
+use crate::similar_mounts::have_same_server;
 use crate::status::Check;
 use crate::worker::{Interruption, RequestOptions, SilentObserver, Worker, WorkerObserver};
 
@@ -61,6 +63,8 @@ pub(super) struct RoundTask {
     pub(super) share_died: Option<ClockReading>,
     /// Targets of the runs that failed, and of the run in flight, once for each run.
     failed_or_running: Vec<TargetName>,
+    /// Mounts of the targets before the round.
+    mounts: BTreeMap<TargetName, Mount>,
     /// Span of the round's slot.
     pub(super) span: tracing::Span,
 }
@@ -76,17 +80,24 @@ pub(super) struct ExaminationTask {
 
 impl RoundTask {
     /// Returns the request to stop the round because of a mount change. An outage in which a Mac unmounts the share is a failure of the
-    /// share, as over NFS, where the mount stays: the run that failed counts. A user who unmounts a share causes no failure.
+    /// share, as over NFS, where the mount stays: the run that failed counts. A user who unmounts a share causes no failure. A run that
+    /// failed on another share of the same server counts too: a dead NAS takes all its shares with it.
     pub(super) fn stop_for(&self, change: &MountChange, now: &ClockReading) -> RoundStop {
         let (target, kind) = (&change.target, change.kind);
         let is_recent =
             |died: ClockReading| now.continuous_ns - died.continuous_ns <= FORCED_UNMOUNT_TIMEOUT_NS;
-        let is_forced = self.share_died.is_some_and(is_recent) && self.failed_or_running.contains(target);
+        let is_dead = self.failed_or_running.iter().any(|other| self.have_same_server(target, other));
+        let is_forced = self.share_died.is_some_and(is_recent) && is_dead;
         if is_forced && kind == "unmount" {
             let reason = format!("mount: `{target}` did not respond, so that macOS unmounted it");
             return RoundStop::CutShort(reason);
         }
         RoundStop::Void(format!("mount: the mount of `{target}` changed during the round ({kind})"))
+    }
+
+    fn have_same_server(&self, one: &TargetName, other: &TargetName) -> bool {
+        let mounts = self.mounts.get(one).zip(self.mounts.get(other));
+        one == other || mounts.is_some_and(|(one, other)| have_same_server(one, other))
     }
 }
 
@@ -137,6 +148,8 @@ pub(super) struct RoundJob {
     pub(super) chosen: Vec<usize>,
     /// Indices of the workers whose targets the privacy settings refused in the last round.
     pub(super) refused: Vec<usize>,
+    /// Mounts of the targets, with the addresses of their servers as far as they are known.
+    pub(super) mounts: Vec<(TargetName, Mount)>,
     pub(super) tasks: RoundTasks,
     pub(super) spec: RoundSpec,
     pub(super) writer: Arc<Writer>,
@@ -157,11 +170,12 @@ pub(super) struct RoundJob {
 
 impl RoundJob {
     /// Starts the round on its own thread.
-    pub(super) fn start(self) -> RoundTask {
+    pub(super) fn start(mut self) -> RoundTask {
         let reason = RoundStop::Void("stopped: the service was stopped during the round".to_owned());
         let stop = RoundStopRequest::on(Interruption::default(), reason);
         let name = |index: &usize| self.workers[*index].target().name.clone();
         let (targets, scheduled) = (self.chosen.iter().map(name).collect(), self.spec.scheduled);
+        let mounts = std::mem::take(&mut self.mounts).into_iter().collect();
         let (own_stop, service_stop, span) = (stop.clone(), self.service_stop.clone(), self.span.clone());
         spawn(self.events.clone(), move || ServiceEvent::RoundEnded(self.run(&own_stop)));
         RoundTask {
@@ -172,6 +186,7 @@ impl RoundJob {
             last_sample: None,
             share_died: None,
             failed_or_running: vec![],
+            mounts,
             span,
         }
     }
@@ -337,6 +352,9 @@ fn check_options<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use longhaul_model::Protocol;
     use serde_json::json;
 
     use super::*;
@@ -351,9 +369,13 @@ mod tests {
     }
 
     /// Returns whether the unmount of a share by the system cuts a round short at this second. A share died at second 100, a run of
-    /// `smb` failed, and one of `nfs` succeeded.
+    /// `smb` failed, one of `nfs` succeeded, and one of `afp` is in flight.
     fn is_cut_short(target: &str, second: i64) -> bool {
         let stopped = || RoundStop::Void("stopped".to_owned());
+        let mount = |(target, source): (&str, &str)| {
+            (name(target), Mount::new(Path::new("/m").join(target), source, Protocol::Smb(None)))
+        };
+        let sources = [("smb", "//nas/a"), ("photos", "//nas/b"), ("nfs", "//third/a"), ("afp", "//other/a")];
         let mut task = RunningTask::Round(RoundTask {
             stop: RoundStopRequest::on(Interruption::default(), stopped()),
             service_stop: Interruption::default(),
@@ -362,6 +384,7 @@ mod tests {
             last_sample: None,
             share_died: Some(after(100)),
             failed_or_running: vec![],
+            mounts: sources.map(mount).into(),
             span: tracing::Span::none(),
         });
         for (target, outcome) in [("smb", Outcome::Error), ("nfs", Outcome::Ok)] {
@@ -384,5 +407,11 @@ mod tests {
     fn dead_share_explains_no_unmount_of_a_healthy_one() {
         assert!(!is_cut_short("nfs", 101), "its run succeeded");
         assert!(is_cut_short("afp", 101), "its run is in flight");
+    }
+
+    #[test]
+    fn failure_explains_the_unmount_of_another_share_of_its_server() {
+        assert!(is_cut_short("photos", 101));
+        assert!(!is_cut_short("photos", 221) && !is_cut_short("webdav", 101), "its server is not known");
     }
 }

@@ -1,5 +1,7 @@
 //! The worker of each target, and the workers of removed targets whose process does not end.
 
+use std::collections::BTreeSet;
+
 use longhaul_measure::platform;
 use longhaul_measure::worker::FailureReport;
 use longhaul_model::{Event, Failure, Outcome, ProbePlan, Target, TargetName, Timestamp};
@@ -73,6 +75,14 @@ impl Workers {
             }
             None => self.remounted.push(target.clone()),
         }
+    }
+
+    /// Asks the idle processes of targets to exit. Their shares were mounted again, and the probe of a process never writes on a file
+    /// system with another device number than its first one: after an unmount, that is the disk below. A worker that is away is shut
+    /// down when it comes back.
+    pub(super) fn shut_down(&mut self, targets: &BTreeSet<TargetName>) {
+        let shares = self.current.iter_mut().filter(|worker| targets.contains(&worker.target().name));
+        shares.for_each(Worker::shut_down);
     }
 
     /// Returns the state of each worker, in the order of the configuration.
@@ -263,6 +273,28 @@ mod tests {
         let worker = &mut workers.current[0];
         assert!(worker.ensure_started().is_ok());
         assert!(Arc::ptr_eq(&before, &worker.recorder().unwrap()), "unchanged settings keep the process");
+    }
+
+    #[test]
+    fn share_that_was_mounted_again_gets_a_new_process() {
+        let folder = tempfile::tempdir().unwrap();
+        // A program that runs until its input is closed.
+        let arguments = ["-c", "cat > /dev/null"].map(str::to_owned).to_vec();
+        let launcher = Launcher::for_database("/bin/sh".into(), &folder.path().join("x.sqlite"), "m");
+        let mut workers = Workers::new(Launcher { arguments, ..launcher });
+        workers.configure(&[target("smb", "/x"), target("nfs", "/y")], None);
+        let start = |worker: &mut Worker| {
+            let has_started = |_| {
+                std::thread::sleep(Duration::from_millis(10));
+                worker.ensure_started().is_ok()
+            };
+            assert!((0..6_000).any(has_started));
+            worker.recorder().unwrap()
+        };
+        let before: Vec<_> = workers.iter_mut().map(start).collect();
+        workers.shut_down(&BTreeSet::from(["smb".parse().unwrap()]));
+        let after: Vec<_> = workers.iter_mut().map(start).collect();
+        assert_eq!([0, 1].map(|index| Arc::ptr_eq(&before[index], &after[index])), [false, true]);
     }
 
     #[test]

@@ -49,6 +49,11 @@ fn similarity(a: &Mount, b: &Mount) -> Option<MountSimilarity> {
     }
 }
 
+/// Returns whether two mounts come from the same server, by its name or its address. The source of an automount names no server.
+pub fn have_same_server(a: &Mount, b: &Mount) -> bool {
+    similarity(a, b).is_some() || a.server.is_some() && a.server == b.server
+}
+
 /// Returns whether two server names are the same host. `nas` and `nas.example.net` match; a name never matches
 /// an address, because that would need a name lookup.
 fn is_same_server(a: &str, b: &str) -> bool {
@@ -126,6 +131,18 @@ mod tests {
         let fuse = || mount("/srv/x", Protocol::Fuse(None));
         let found = similar_pairs(&[local(), fuse(), local(), fuse()]);
         assert_eq!(found, [MountPair { a: 1, b: 3, similarity: MountSimilarity::SameFolder }]);
+    }
+
+    #[test]
+    fn servers_are_the_same_by_name_or_address() {
+        let smb = mount("//nas/media", Protocol::Smb(None));
+        let nfs = |source: &str| mount(source, Protocol::Nfs(None));
+        assert!(have_same_server(&smb, &nfs("nas:/photos")) && !have_same_server(&smb, &nfs("other:/media")));
+        let at = |source: &str, address: [u8; 4]| Mount { server: Some(address.into()), ..nfs(source) };
+        assert!(have_same_server(&at("nas:/x", [192, 0, 2, 5]), &at("192.0.2.5:/y", [192, 0, 2, 5])));
+        assert!(!have_same_server(&at("nas:/x", [192, 0, 2, 5]), &at("b:/x", [192, 0, 2, 6])));
+        let automount = || mount("map auto_nfs", Protocol::Other("autofs".to_owned()));
+        assert!(!have_same_server(&automount(), &automount()), "the same map may name many servers");
     }
 
     proptest! {

@@ -160,6 +160,11 @@ impl Worker {
         matches!(self.status(), WorkerStatus::Stuck { .. })
     }
 
+    /// Returns whether a process may start: access is allowed, and no call of an earlier process hangs.
+    pub fn may_start(&mut self) -> bool {
+        self.unavailable.is_none() && !self.is_stuck()
+    }
+
     /// Forbids access to the target: every request fails with this report. `None` allows access again.
     pub fn set_unavailable(&mut self, reason: Option<FailureReport>) {
         self.unavailable = reason;

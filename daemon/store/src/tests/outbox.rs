@@ -62,3 +62,16 @@ fn finished_round_has_runs_events_and_previous_round() {
         [first, second]
     );
 }
+
+#[test]
+fn items_that_expired_while_the_clock_was_ahead_are_pending_again() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = finished_round(&writer, at(100));
+    assert_eq!(writer.expire(Signal::Traces, at(1_000_000), at(2_000_000)).unwrap(), 1);
+    assert_eq!(writer.expire(Signal::Traces, at(50), at(1_000)).unwrap(), 0, "the clock is right again");
+    let reader = db.reader();
+    assert_eq!(reader.pending_items(Signal::Traces, 9).unwrap(), [round]);
+    assert_eq!(reader.outbox_status(Signal::Traces).unwrap().expired, 0);
+    assert_eq!(writer.expire(Signal::Traces, at(1_000), at(2_000)).unwrap(), 1, "it is old now");
+}

@@ -228,6 +228,20 @@ fn step_in_a_stall_is_exported_after_it_or_after_1_hour() {
 }
 
 #[test]
+fn steps_of_the_future_complete_no_other_step() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    add_steps(&writer, 3);
+    let ahead = NOON + 200 * 365 * DAY;
+    let machine = [ahead, ahead + STEP, ahead + 3 * STEP].map(machine).into();
+    writer.add_samples(Samples { machine, ..samples(NOON) }).unwrap();
+    let reader = db.reader();
+    assert_eq!(reader.pending_items(Signal::Samples, 9).unwrap(), [NOON.as_us()]);
+    let items = reader.items_between(Signal::Samples, Timestamp::MIN, Timestamp::MAX).unwrap();
+    assert_eq!(items, [NOON.as_us()]);
+}
+
+#[test]
 fn each_time_step_has_its_retention_period() {
     let db = TestDb::new();
     let writer = db.writer();

@@ -28,7 +28,8 @@ pub fn before_after(pair: &PairSummary, around: &BeforeAfterView<'_>) -> Documen
 pub fn note() -> String {
     format!(
         "At most {MAX_DAYS_PER_SIDE} days on each side, without the day itself. The ratio is tested with a false alarm rate of 1 %. \
-         The levels are only descriptive: they drift by themselves, and a change that affects both shares alike shows only there."
+         The times of each share are only descriptive: they drift by themselves, and a change that affects both shares alike shows \
+         only there."
     )
 }
 

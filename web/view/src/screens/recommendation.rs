@@ -185,7 +185,8 @@ fn faster_for(
 /// Returns what a task's verdict is about, with the difference and its interval.
 fn with_interval(task: &Comparison, place: StatedIn<'_>) -> Option<String> {
     let saved = Percent::saved(task.ratio?);
-    Some(format!("{}: {saved} less time ({})", sentences::activity(task, place), saved.range()))
+    let when = sentences::most_of(task).map_or(String::new(), |(when, _)| format!(" {when}"));
+    Some(format!("{}: {saved} less time ({}){when}", sentences::activity(task, place), saved.range()))
 }
 
 /// Returns the confidence of the recommendation in one or two words; `None` while there is nothing to compare.

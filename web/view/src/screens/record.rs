@@ -113,7 +113,7 @@ pub fn account(account: &Account) -> String {
     let known = [
         (account.unknown_handles, "on files whose opening or path the trace does not show"),
         (account.over_limit, "over the limit of a recording"),
-        (account.time_went_back, "with a time before that of an earlier one"),
+        (account.time_went_back, "out of order in time"),
         (account.added_openings, "openings added, because files were open before"),
         (account.outside, "outside of the folder, left out"),
     ];
@@ -134,7 +134,7 @@ fn facts(overview: &Overview) -> Vec<Fact> {
         Fact::new("took", seconds(times.map(|times| times.total_seconds))),
         Fact::new("time waiting", seconds(times.map(|times| times.waiting_seconds))),
         Fact::new("threads", units::whole(overview.threads.into())),
-        Fact::new("paths given from an open folder", from_open_folders(overview)),
+        Fact::new("paths relative to an open folder", from_open_folders(overview)),
         Fact::new("pauses", pauses(overview)),
     ]
 }

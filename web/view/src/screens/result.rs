@@ -42,9 +42,8 @@ pub fn result(task: &Comparison, place: StatedIn<'_>) -> String {
             if sentences::always_failed(task) {
                 return format!("{faster}: {}", failed.unwrap_or_default());
             }
-            let mean = task
-                .mean_of_all_rounds()
-                .map(|mean| format!(" in most rounds, {mean:.2}× on average of all"));
+            let mean =
+                sentences::most_of(task).map(|(when, mean)| format!(" {when}, {mean:.2}× averaged over all"));
             let notes = [mean, failed.map(|failed| format!("; {failed}"))];
             let notes: String = notes.into_iter().flatten().collect();
             format!("{faster}: {saved} less time{stated} ({}){notes}", saved.range())

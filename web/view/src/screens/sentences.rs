@@ -118,7 +118,7 @@ pub fn caching(caching: &ClientCaching) -> String {
     let percent = (caching.median_share.unwrap_or(0.0) * 100.0).round();
     let rereads = if caching.rereads == 1 { "re-read" } else { "re-reads" };
     format!(
-        "{} ({protocol}): cached by the client: {verdict}; it served {percent} % of the bytes of {} {rereads} from its cache (median).",
+        "{} ({protocol}): cached by the client: {verdict}; {percent} % of the bytes of {} {rereads} came from its cache (median).",
         caching.target, caching.rereads
     )
 }
@@ -172,8 +172,12 @@ fn current(comparison: &Comparison, place: StatedIn<'_>) -> String {
             let decimals = if more.high - more.low < 0.2 { 2 } else { 1 };
             format!(
                 "Already clear for {what}: {slower} takes {:.decimals$}× as long as {faster} ({:.decimals$} to \
-                 {:.decimals$}×), after {} days.",
-                more.value, more.low, more.high, more.days
+                 {:.decimals$}×), after {} days.{}",
+                more.value,
+                more.low,
+                more.high,
+                more.days,
+                outliers(comparison)
             )
         }
         Verdict::Faster | Verdict::ClearlyFaster => {
@@ -246,13 +250,19 @@ fn failures_of_slower(comparison: &Comparison) -> usize {
     if is_slower(&comparison.a) { rounds.failed_a } else { rounds.failed_b }
 }
 
-/// Returns that the mean of all rounds says something else than that of the usual ones; empty if it does not.
+/// Returns when the estimate holds, and the mean of all rounds or days as a multiple of the slower target, if that is another one;
+/// `None` if it is not.
+pub(super) fn most_of(comparison: &Comparison) -> Option<(&'static str, f64)> {
+    let of_rounds = comparison.mean_of_all_rounds().map(|mean| ("in most rounds", mean));
+    of_rounds.or_else(|| Some(("on most days", comparison.mean_of_all_days()?)))
+}
+
+/// Returns that the mean of all rounds or days says something else than that of the usual ones; empty if it does not.
 fn outliers(comparison: &Comparison) -> String {
-    let Some((ratio, (_, slower))) = comparison.mean_of_all_rounds().zip(comparison.faster_and_slower())
-    else {
+    let Some(((when, mean), (_, slower))) = most_of(comparison).zip(comparison.faster_and_slower()) else {
         return String::new();
     };
-    format!(" That is true of most rounds; the mean of all is {ratio:.2}× the time of {slower}.")
+    format!(" That is so {when}; the mean of all is {mean:.2}× the time of {slower}.")
 }
 
 /// Returns what is known without a verdict: first about the past, then about how it may go on.

@@ -37,7 +37,7 @@ pub fn task(report: TaskReport<'_>) -> Document {
     if let Some(scale) = report.weekly.scale.filter(|scale| *scale != Scale::Standard) {
         let scale = scale.name();
         document.note(format!(
-            "Numbers in this line are those of the standard scale; here it runs at the {scale} scale."
+            "The numbers above are those of the standard scale; here the task runs at the {scale} scale."
         ));
     }
     document.append(times(report.task, report.weekly, report.metrics));

@@ -48,7 +48,7 @@ fn covered(counted: &CountedUsage) -> String {
         0 => String::new(),
         missing => format!(" The profile needs {MIN_DAYS} counted days: {missing} more."),
     };
-    format!("Counted on {covered} of {days} days, of the last {MAX_WEEKS} weeks at most.{wait}")
+    format!("Counted on {covered} of {days} days; at most the last {MAX_WEEKS} weeks are used.{wait}")
 }
 
 fn profile_table(profile: &UsageProfile) -> Table {

@@ -138,7 +138,7 @@ fn pairs(weekly: &WeeklySummary) -> Document {
              an interval that stays valid however often you look.",
         )
         .charts(week_charts::tasks(weekly).into_iter().flatten())
-        .chart_note("All tasks together, day by day. The steps are the interval from all days up to then.")
+        .chart_note("All tasks together, day by day. The grey steps are the interval from all days up to each day.")
         .charts(week_charts::days(weekly, &weekly.events).into_iter().flatten());
     for pair in &weekly.pairs {
         document.subheading(Text::new().target(&pair.a).plain(" and ").target(&pair.b));

@@ -12,8 +12,9 @@ use crate::text::Text;
 use crate::units;
 
 /// Explains the interval.
-const NOTE: &str = "The range contains the time of a typical run in about 19 of 20 cases. It is fitted to your own rounds: the time on this \
-     computer, round trips, bytes and requests to the disk. Photos and restored files over long, fast networks are the least certain.";
+const NOTE: &str = "The range contains the time of a typical run in about 19 of 20 cases. The prediction is fitted to your own rounds: \
+     the time on this computer, round trips, bytes and requests to the disk. Photos and restored files over long, fast networks are the \
+     least certain.";
 
 /// Heading of the screen.
 const TITLE: &str = "What if";

@@ -67,7 +67,7 @@ fn winner_of_most_rounds_that_loses_on_average_is_not_called_the_fastest() {
     let result = screens::result::result(task, StatedIn::Sentence);
     let label = words::subject(&task.subject);
     assert!(
-        result.starts_with("smb: 19 %") && result.ends_with(") in most rounds, 1.10× on average of all"),
+        result.starts_with("smb: 19 %") && result.ends_with(") in most rounds, 1.10× averaged over all"),
         "{result}"
     );
     let rows = screens::task_rows::task_rows(&weekly);
@@ -85,7 +85,24 @@ fn rounds_of_two_kinds_are_said_and_decide_nothing() {
     };
     let text = headline(pair(&World::pair().simulate(0..28, &scenario).after_days(28)));
     assert!(text.contains("nothing is certain for all tasks together"), "{text}");
-    assert!(text.contains("On average of all, nfs took 1.1") && text.contains("no verdict"), "{text}");
+    assert!(
+        text.contains("Averaged over all of them, nfs took 1.1") && text.contains("no verdict"),
+        "{text}"
+    );
+}
+
+/// One of seven days is of another kind.
+#[test]
+fn difference_that_is_larger_on_sundays_is_said_to_be_so_on_most_days() {
+    let scenario = |run: SimulatedRun| {
+        let factor = if run.day % 7 < 6 { 0.8 } else { 0.2 };
+        steady(if run.target == 0 { 10.0 } else { 10.0 * factor }, run)
+    };
+    let text = headline(pair(&World::pair().simulate(0..28, &scenario).after_days(28)));
+    assert!(text.contains("faster than smb for all tasks together: 2"), "{text}");
+    assert!(text.contains(" That is so on most days; the mean of all is 0.6"), "{text}");
+    let same = headline(pair(&world::twenty_percent_faster()));
+    assert!(!same.contains("on most days"), "{same}");
 }
 
 #[test]
@@ -208,6 +225,23 @@ fn verdict_states_its_round_trip_time_and_the_break_even() {
 }
 
 #[test]
+fn break_even_names_no_winner_where_the_verdict_names_none() {
+    let weekly = weeks_with_round_trips(round_trip_ms);
+    let mut open = pair(&weekly).headline.clone().unwrap();
+    open.verdict = Verdict::NotEnoughData;
+    let mut text_at = |at_rtt_ms| {
+        open.at_round_trip.as_mut().unwrap().at_rtt_ms = at_rtt_ms;
+        sentences::comparison(&open)
+    };
+    let text = text_at(4.9);
+    assert!(text.contains("Not decided yet: "), "{text}");
+    let sides = "Decided at other round trip times: smb is faster below 4.3 ms, nfs above 5 ms.";
+    assert!(text.ends_with(sides), "{text}");
+    let text = text_at(6.8);
+    assert!(!text.contains("is faster below"), "{text}");
+}
+
+#[test]
 fn round_trip_time_is_stated_once_beside_the_basis() {
     let weekly = weeks_with_round_trips(round_trip_ms);
     let text = headline_without_round_trip(pair(&weekly));
@@ -323,7 +357,7 @@ fn faster_target_with_damaged_data_is_not_called_better() {
         .after_days(28);
     let text = headline(pair(&weekly));
     assert!(
-        text.starts_with("Data on smb differed from what was written, so it is not called better"),
+        text.starts_with("Data on smb differed from what was written, so that share is not called better"),
         "{text}"
     );
     assert!(text.contains("; `longhaul integrity` shows where. "), "{text}");
@@ -361,7 +395,7 @@ fn client_caching_is_known_from_three_rereads_on() {
     };
     assert_eq!(
         sentences::caching(&found),
-        "nas (NFS 4.2): cached by the client: yes; it served 99 % of the bytes of 3 re-reads from its cache (median)."
+        "nas (NFS 4.2): cached by the client: yes; 99 % of the bytes of 3 re-reads came from its cache (median)."
     );
     let unknown = sentences::caching(&ClientCaching { cached: None, rereads: 1, ..found });
     assert!(

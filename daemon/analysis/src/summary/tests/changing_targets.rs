@@ -172,6 +172,18 @@ fn failure_cap_ignores_an_epoch_that_began_with_a_wrong_clock() {
     assert_eq!(window.failure_cap(0, 0), 200.0, "the second share was measured later, on an earlier date");
 }
 
+/// The clock is ahead in the third of five rounds on one date. `daemon/fleet/sql/days_with.sql` answers the same.
+#[test]
+fn date_that_comes_back_is_another_day_for_the_failure_cap() {
+    let mut world = World::pair();
+    for (day, turn) in [(0, 0), (0, 1), (20, 2), (0, 3), (0, 4)] {
+        world.round(day, turn, RoundStatus::Ok, &|_, _, _| (Outcome::Ok, 40.0));
+    }
+    world = world.simulate(1..2, &|_, _, _| (Outcome::Ok, 10.0));
+    let window = AnalysisWindow::new(&world.history, i64::MIN..=MONDAY + 30, None);
+    assert_eq!(window.failure_cap(0, 0), 200.0, "no three rounds in a row have the first date");
+}
+
 /// A replay waits 10 s, once 18 s, and pauses for 50 s.
 #[test]
 fn pauses_of_a_recording_do_not_hide_a_slow_round() {

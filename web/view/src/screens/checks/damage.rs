@@ -16,7 +16,7 @@ pub fn damage(targets: &[TargetName]) -> Option<String> {
     let names: Vec<&str> = targets.iter().map(|name| name.as_str()).collect();
     let names = names.join(" and on ");
     let consequence = match targets {
-        [_] => "it is not called better, however fast it is",
+        [_] => "that share is not called better, however fast it is",
         _ => "none of them is called better, however fast it is",
     };
     let text = || {

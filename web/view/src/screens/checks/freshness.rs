@@ -43,7 +43,7 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
     let void: u64 = cells.iter().map(|cell| cell.void).sum();
     if void > 0 {
         document.note(format!(
-            "Not counted: {}, stopped, failed, or made by another program.",
+            "Not counted: {}, because the check was stopped or failed, or another program made the change.",
             units::count(void, "change")
         ));
     }

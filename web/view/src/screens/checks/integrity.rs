@@ -88,7 +88,7 @@ fn period(line: &IntegrityLine) -> String {
 
 fn verified(lines: &[IntegrityLine]) -> Table {
     let mut table = Table::new("Verified data").words(["target", "protocol"]);
-    table = table.figures(["read back", "over the wire", "whole files", "wrong ranges", "excluded: 1 in"]);
+    table = table.figures(["read back", "over the wire", "whole files", "wrong ranges", "less than 1 in"]);
     for line in lines {
         table.row([
             line.target.to_string(),

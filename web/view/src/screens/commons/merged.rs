@@ -23,8 +23,8 @@ const METHOD: [&str; 5] = [
     "Spread: the standard deviation of the true ratios between machines. A ratio of one machine can differ from the mean by twice as much.",
     "Machines: the e-value for a difference in the stated direction, averaged over machines, each of which counts for at most 1.25×. \
      At 20 or more, a difference is shown. Over all machines, that is wrong in at most 5 % of cases, however often more machines are merged, and also if machines differ.",
-    "All in: the product of the e-values of all machines, against \"no machine has a difference\". At 20 or more, some machines have one; not \
-     that most have.",
+    "All in: the product of the e-values of all machines, against \"no machine has a difference\". At 20 or more, some machines have one, \
+     but not necessarily most.",
     "All this is about the machines whose owners shared a file. People who see a difference may share more often; no number corrects for that.",
 ];
 
@@ -101,7 +101,7 @@ fn agreement(pair: &MergedPair, all: &MergedResult) -> String {
     }
     let waiting = pair.machines - all.machines;
     if waiting > 0 {
-        text += &format!(" {} with fewer than 5 valid days not counted.", units::count(waiting, "machine"));
+        text += &format!(" Not counted: {} with fewer than 5 valid days.", units::count(waiting, "machine"));
     }
     text
 }

@@ -1,15 +1,16 @@
 //! The event log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredEpoch;
 use longhaul_model::time::DAY;
 use longhaul_model::{Event, TargetName, Timestamp};
+use serde_json::Value;
 
 use crate::document::Document;
-use crate::event_words::{event_words, readable_details};
+use crate::event_words::{changed_options, event_words, readable_details};
 use crate::screens::protocol;
 use crate::table::Table;
 use crate::text::Text;
@@ -68,12 +69,35 @@ impl Entry {
         }
     }
 
+    /// Returns the options in which a new mount of a target differs from its last one; empty if no entry has that one.
+    fn changed_options(&self, unmounted: &UnmountedByTime<'_>) -> String {
+        match self {
+            Self::Event(event) if event.kind == "mount" => {
+                let target = event.target.as_ref();
+                let earlier = unmounted.range((target, Timestamp::MIN)..=(target, event.at_us)).next_back();
+                earlier.map_or(String::new(), |(_, last)| changed_options(last, &event.detail["after"]))
+            }
+            Self::Event(_) | Self::Epoch(_) => String::new(),
+        }
+    }
+
     fn target(&self) -> Option<&TargetName> {
         match self {
             Self::Event(event) => event.target.as_ref(),
             Self::Epoch(epoch) => Some(&epoch.target),
         }
     }
+}
+
+/// The mounts that events report as unmounted, by target and time.
+type UnmountedByTime<'e> = BTreeMap<(Option<&'e TargetName>, Timestamp), &'e Value>;
+
+fn unmounted_by_time(entries: &[Entry]) -> UnmountedByTime<'_> {
+    let unmounts = entries.iter().filter_map(|entry| match entry {
+        Entry::Event(event) if event.kind == "unmount" => Some(event),
+        Entry::Event(_) | Entry::Epoch(_) => None,
+    });
+    unmounts.map(|event| ((event.target.as_ref(), event.at_us), &event.detail["before"])).collect()
 }
 
 /// Returns the newest entries for a page. An epoch that an event reports is one entry.
@@ -131,12 +155,15 @@ pub fn events(entries: &[Entry], zone: &TimeZone) -> Document {
         document.paragraph("No events recorded.");
     }
     let mut table = Table::new("Events and epochs").words(["time", "target", "event", "details"]);
+    let unmounted = unmounted_by_time(entries);
     for entry in entries {
+        let mut details = vec![entry.detail(zone), entry.changed_options(&unmounted)];
+        details.retain(|part| !part.is_empty());
         table.row([
             Text::new().link(time::timestamp(entry.at(), zone), comparison_link(entry, zone)),
             entry.target().map_or_else(|| "machine".into(), Text::from),
             entry.words().into(),
-            entry.detail(zone).into(),
+            details.join(", ").into(),
         ]);
     }
     document.table(table);
@@ -167,6 +194,24 @@ mod tests {
         assert!(text.contains("access control list: refused → kept"), "{text}");
         assert!(!text.contains("access-control-list") && !text.contains("test data made"), "{text}");
         assert!(text.contains("Not shown: 1 entry about new test data."), "{text}");
+    }
+
+    #[test]
+    fn new_mount_names_the_options_that_changed() {
+        let mount = |rsize: &str, server: &str| {
+            let negotiated = json!({ "addr": server, "rsize": rsize, "vers": "4.2" });
+            json!({ "point": "/m/nas", "protocol": "NFS 4.2", "read_only": false, "negotiated": negotiated })
+        };
+        let (old, new) = (mount("1048576", "10.0.0.2"), mount("65536", "10.0.0.3"));
+        let entries = [
+            event("unmount", json!({ "before": old, "after": null })),
+            event("mount", json!({ "before": null, "after": new })),
+        ];
+        let text = terminal::render(&events(&entries, &TimeZone::UTC));
+        assert!(text.contains("NFS 4.2 at /m/nas, rsize: 1048576 → 65536"), "{text}");
+        assert!(!text.contains("10.0.0") && !text.contains("vers"), "{text}");
+        let alone = terminal::render(&events(&entries[1..], &TimeZone::UTC));
+        assert!(!alone.contains("rsize"), "{alone}");
     }
 
     #[test]
