@@ -43,15 +43,15 @@ fn time_of(comparison: &Comparison) -> Option<String> {
 }
 
 /// Returns which target is faster on either side of the break-even, as a sentence; `None` unless that is decided and both ends of its
-/// interval lie among the round trip times that were measured. If the verdict names no winner, its round trip time must lie in that
-/// interval: the sentence would name one for it, too.
+/// interval lie among the round trip times that were measured. If the verdict names no faster target, its round trip time must lie in
+/// that interval: the sentence would name one for it, too.
 pub fn break_even(comparison: &Comparison, place: StatedIn<'_>) -> Option<String> {
     let at = comparison.at_round_trip.as_ref().filter(|_| comparison.may_state_break_even())?;
     let crossing = at.break_even_rtt_ms?;
     let (low, high) = at.break_even_low_rtt_ms.zip(at.break_even_high_rtt_ms)?;
     let (faster, slower) = comparison.faster_and_slower()?;
     let (below, above) = if at.at_rtt_ms < crossing { (faster, slower) } else { (slower, faster) };
-    if !comparison.verdict.has_winner() {
+    if matches!(comparison.verdict, Verdict::NotEnoughData | Verdict::NoRealDifference) {
         let sentence = || {
             format!(
                 "Decided at other round trip times: {below} is faster below {}, {above} above {}.",
