@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use longhaul_model::{TASKS, TargetName};
+use longhaul_model::{Scale, TASKS, TargetName};
 
 pub use demo::DemoArgs;
 pub use fidelity::FidelityArgs;
@@ -39,14 +39,16 @@ pub use nas::NasCommand;
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
 pub use record::{FormatArg, RecordArgs, RecordCommand, RecordShowArgs, RecordingChoice};
-pub use report::{ExportArgs, ExportFormat, ExportKind, PairArg, ReportArgs, ReportFormat};
+pub use report::{ExportArgs, ExportKind, PairArg, ReportArgs, ReportFormat};
 pub use selfcheck::SelfCheckArgs;
 pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
 pub use telemetry::TelemetryCommand;
 pub use usage::{UsageArgs, UsageCommand, parse_times};
-pub use values::{DurationArg, JsonArgs, NamedPath, ScaleArg, day, whole_number};
+pub use values::{DurationArg, JsonArgs, NamedPath, day, whole_number};
 pub use what_if::WhatIfArgs;
 pub use why::WhyArgs;
+
+use values::{SCALES, named};
 
 /// Find out which protocol is faster for your work on your NAS, and whether the difference is real.
 #[derive(Parser)]
@@ -288,8 +290,8 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: u32,
     /// Size of the test data.
-    #[arg(long, value_enum)]
-    pub scale: Option<ScaleArg>,
+    #[arg(long, value_parser = named(SCALES))]
+    pub scale: Option<Scale>,
     /// Time after which a run is stored as hung, in seconds [default: 900].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub cap: Option<u64>,
@@ -337,8 +339,8 @@ pub struct RunsArgs {
     #[arg(long, conflicts_with_all = ["target", "workload", "last"])]
     pub summary: bool,
     /// With --summary: runs of this scale [default: that of most runs].
-    #[arg(long, value_enum, requires = "summary")]
-    pub scale: Option<ScaleArg>,
+    #[arg(long, value_parser = named(SCALES), requires = "summary")]
+    pub scale: Option<Scale>,
     /// List only runs on this target.
     #[arg(long, value_name = "NAME")]
     pub target: Option<TargetName>,

@@ -39,13 +39,9 @@ pub fn config_file(shared: &GlobalArgs) -> anyhow::Result<PathBuf> {
     if let Some(path) = &shared.config {
         return std::path::absolute(path).with_context(|| format!("configuration {}", path.display()));
     }
-    let folder = longhaul_measure::platform::config_directory().ok_or_else(|| {
-        UsageError(
-            "HOME is not set, so there is no default folder for the configuration: give `--config PATH`"
-                .to_owned(),
-        )
-    })?;
-    Ok(folder.join("config.toml"))
+    let no_home =
+        "HOME is not set, so there is no default folder for the configuration: give `--config PATH`";
+    paths::default_config_path().ok_or_else(|| UsageError(no_home.to_owned()).into())
 }
 
 /// Returns the settings for starting workers: this same program, with local folders next to the database.
@@ -115,6 +111,19 @@ pub fn find_target(text: &str, sources: TargetSources<'_>) -> anyhow::Result<Tar
         let names = if names.is_empty() { "none".to_owned() } else { Vec::from_iter(names).join(", ") };
         UsageError(format!("there is no target `{text}`; known targets: {names}")).into()
     })
+}
+
+/// Returns targets as [`find_target`] does, and refuses a name that is used twice.
+pub fn find_targets(texts: &[String], sources: TargetSources<'_>) -> anyhow::Result<Vec<Target>> {
+    let mut targets: Vec<Target> = vec![];
+    for text in texts {
+        let target = find_target(text, sources)?;
+        if targets.iter().any(|other| other.name == target.name) {
+            return Err(UsageError(format!("the target name `{}` is used twice", target.name)).into());
+        }
+        targets.push(target);
+    }
+    Ok(targets)
 }
 
 /// Refuses a name that [`find_target`] does not find, so that a mistyped name is not taken for a target without results.
@@ -214,7 +223,8 @@ fn linked_folder(path: &Path, mounts: &[Mount]) -> Option<PathBuf> {
 
 /// Refuses targets in folders where the results are written, and warns of other unsuitable folders. Only the paths
 /// are compared; no target is touched.
-pub fn check_paths(targets: &[Target], folders: &SpecialFolders) -> anyhow::Result<()> {
+pub fn check_paths(targets: &[Target], database: Option<&Path>, mounts: &[Mount]) -> anyhow::Result<()> {
+    let folders = SpecialFolders::of(database, mounts);
     for target in targets {
         let Some(concern) = folders.concern(&target.path) else { continue };
         let text =

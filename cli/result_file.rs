@@ -1,10 +1,10 @@
 //! Writes results to files that the user names.
 
 use std::fs::{self, File};
-use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use longhaul_store::has_sqlite_header;
 
 use crate::errors::UsageError;
 
@@ -24,16 +24,12 @@ pub fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
 /// Refuses to overwrite an SQLite database: the most costly typing mistake would be to name the database as
 /// output.
 pub fn refuse_database(path: &Path) -> anyhow::Result<()> {
-    const MAGIC: &[u8] = b"SQLite format 3\0";
-    let mut begin = [0; MAGIC.len()];
     // To read from a pipe or a terminal would wait for its other end.
     let is_file = fs::metadata(path).is_ok_and(|facts| facts.is_file());
-    if is_file {
-        // A file that cannot be read is told when it is written.
-        let _ = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
-    }
+    // A file that cannot be read is told when it is written.
+    let is_database = is_file && File::open(path).is_ok_and(|file| has_sqlite_header(&file));
     anyhow::ensure!(
-        begin != MAGIC,
+        !is_database,
         UsageError(format!("{} is a database: give another `--output FILE`", path.display()))
     );
     Ok(())

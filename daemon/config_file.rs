@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::platform;
 use longhaul_service::config::{Config, ConfigError, ConfigLoader};
 use longhaul_service::file_version::FileVersion;
+use longhaul_service::paths::default_config_path;
 
 /// Interval at which an invalid file is read again.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -73,6 +73,5 @@ pub fn log_ignored_settings(config: &Config) {
 
 /// Returns the path of the configuration file. It need not exist yet.
 fn config_path(given: Option<&Path>) -> Option<PathBuf> {
-    let default = || platform::config_directory().map(|folder| folder.join("config.toml"));
-    given.and_then(|path| std::path::absolute(path).ok()).or_else(default)
+    given.and_then(|path| std::path::absolute(path).ok()).or_else(default_config_path)
 }

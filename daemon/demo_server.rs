@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use longhaul_service::handle::ServiceHandle;
-use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
+use longhaul_web::{BODY_TIMEOUT, Listeners, ServerDeps, SummarySources};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -75,7 +75,7 @@ async fn serve_pages(
         set_log_level: Arc::new(|_| Err("the demo has no log".to_owned())),
         metrics: Arc::new(|| Err("the demo has no metrics".to_owned())),
         sources: SummarySources { database: database.to_owned(), config: None },
-        limits: Limits::default(),
+        body_timeout: BODY_TIMEOUT,
         notice: Some(NOTICE),
     };
     longhaul_web::serve(Listeners { loopback, network: None }, deps, std::future::pending()).await

@@ -82,7 +82,7 @@ async fn serve(service: Service, mut server: ServerContext) -> anyhow::Result<Ex
             database: server.database.clone(),
             config: server.config_path.clone(),
         },
-        limits: longhaul_web::Limits::default(),
+        body_timeout: longhaul_web::BODY_TIMEOUT,
         notice: None,
     };
     tracing::info!(port = address_file.port, "ready");

@@ -31,11 +31,6 @@ faults() {   # faults HOURS SEED: prints the list of faults
     }'
 }
 
-wire() {   # wire NETEM...: sets these netem options on both ends
-  tc qdisc change dev vec0 root netem limit 20000 "$@"
-  nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 "$@"
-}
-
 begin() {   # begin KIND AMOUNT: starts a fault
   case $1 in
     delay) wire delay "$2ms" ;;

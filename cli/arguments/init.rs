@@ -1,9 +1,10 @@
 //! Arguments of `init`.
 
 use clap::Args;
+use longhaul_model::Scale;
 
 use super::usage::parse_times;
-use super::values::{NamedPath, ScaleArg};
+use super::values::{NamedPath, SCALES, named};
 
 /// Arguments of `init`.
 #[derive(Args)]
@@ -12,8 +13,8 @@ pub struct InitArgs {
     #[arg(long = "target", value_name = "NAME=PATH")]
     pub targets: Vec<NamedPath>,
     /// Size of the test data [default: asked; with --yes standard].
-    #[arg(long, value_enum)]
-    pub scale: Option<ScaleArg>,
+    #[arg(long, value_parser = named(SCALES))]
+    pub scale: Option<Scale>,
     /// Gigabytes that may be read and written on each target in 24 hours; 0 for no limit [default: asked; with
     /// --yes no limit].
     #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]

@@ -1,9 +1,9 @@
 //! Arguments of `latency`, `stalls` and `events`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use longhaul_model::{Resolution, TargetName};
 
-use super::values::DurationArg;
+use super::values::{DurationArg, named};
 
 /// Window of time and target to show.
 #[derive(Args)]
@@ -35,29 +35,13 @@ pub struct LatencyArgs {
     #[command(flatten)]
     pub history: HistoryArgs,
     /// Print one line for each step of time, instead of one for the whole window.
-    #[arg(long, value_enum, value_name = "STEP")]
-    pub by: Option<ResolutionArg>,
+    #[arg(long, value_parser = named(STEPS), value_name = "STEP")]
+    pub by: Option<Resolution>,
 }
 
-/// A step of time on the command line.
-#[derive(ValueEnum, Clone, Copy)]
-pub enum ResolutionArg {
-    /// Steps of five minutes, which are stored for 100 days.
-    #[value(name = "5min")]
-    FiveMinutes,
-    /// Steps of an hour, which are stored for 400 days.
-    Hour,
-    /// Steps of half a day, which are stored for 1200 days.
-    #[value(name = "12h")]
-    HalfDay,
-}
-
-impl From<ResolutionArg> for Resolution {
-    fn from(argument: ResolutionArg) -> Self {
-        match argument {
-            ResolutionArg::FiveMinutes => Self::FiveMinutes,
-            ResolutionArg::Hour => Self::Hour,
-            ResolutionArg::HalfDay => Self::HalfDay,
-        }
-    }
-}
+/// Steps of time with their names and help.
+const STEPS: &[(Resolution, &str, &str)] = &[
+    (Resolution::FiveMinutes, "5min", "Steps of five minutes, which are stored for 100 days"),
+    (Resolution::Hour, "hour", "Steps of an hour, which are stored for 400 days"),
+    (Resolution::HalfDay, "12h", "Steps of half a day, which are stored for 1200 days"),
+];

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use longhaul_model::Scale;
 
-use super::values::{JsonArgs, ScaleArg};
+use super::values::{JsonArgs, SCALES, named};
 
 /// Arguments of `preset`.
 #[derive(Args)]
@@ -29,8 +30,8 @@ pub struct PresetArgs {
     #[arg(long)]
     pub published: bool,
     /// Size of the test data; `standard` uses the parameters of the original.
-    #[arg(long, value_enum, default_value = "standard")]
-    pub scale: ScaleArg,
+    #[arg(long, value_parser = named(SCALES), default_value = "standard")]
+    pub scale: Scale,
     /// Time after which a run is stored as hung, in seconds [default: ten times the expected time].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=864_000))]
     pub cap: Option<u64>,

@@ -11,7 +11,7 @@ use longhaul_model::TargetName;
 use super::day;
 use super::fleet::FleetArgs;
 use super::merge::ShareArgs;
-use super::values::format_of_file;
+use super::values::{format_of_file, named};
 
 /// Arguments of `report`.
 #[derive(Args)]
@@ -119,26 +119,12 @@ pub enum ExportKind {
     Fleet,
 }
 
-/// A format of exports.
-#[derive(ValueEnum, Clone, Copy)]
-pub enum ExportFormat {
-    /// Comma-separated values with a header row.
-    Csv,
-    /// JSON Lines, one object per row.
-    Json,
-    /// Apache Parquet; needs --output.
-    Parquet,
-}
-
-impl From<ExportFormat> for Format {
-    fn from(argument: ExportFormat) -> Self {
-        match argument {
-            ExportFormat::Csv => Self::Csv,
-            ExportFormat::Json => Self::Json,
-            ExportFormat::Parquet => Self::Parquet,
-        }
-    }
-}
+/// Formats of exports with their names and help.
+const EXPORT_FORMATS: &[(Format, &str, &str)] = &[
+    (Format::Csv, "csv", "Comma-separated values with a header row"),
+    (Format::Json, "json", "JSON Lines, one object per row"),
+    (Format::Parquet, "parquet", "Apache Parquet; needs --output"),
+];
 
 /// Arguments of `export`.
 #[derive(Args)]
@@ -150,8 +136,8 @@ pub struct ExportArgs {
     #[arg(value_name = "FILE", conflicts_with = "output")]
     pub file: Option<PathBuf>,
     /// The file format; share and fleet have their own [default: that of --output by its name, else csv].
-    #[arg(long, value_enum)]
-    pub format: Option<ExportFormat>,
+    #[arg(long, value_parser = named(EXPORT_FORMATS))]
+    pub format: Option<Format>,
     /// Start of the period: a day, such as 2026-11-09, or a time, such as 2026-11-09T18:00:00+01:00. Earlier rounds are
     /// left out.
     #[arg(long, value_name = "DATE")]

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
+use clap::builder::{
+    OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser,
+    ValueParserFactory,
+};
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 use longhaul_model::{Scale, TargetName};
@@ -46,25 +49,22 @@ impl ValueParserFactory for NamedPath {
     }
 }
 
-/// A scale on the command line.
-#[derive(ValueEnum, Clone, Copy)]
-pub enum ScaleArg {
-    /// Small test data; short rounds.
-    Quick,
-    /// Test data with the parameters of the reference workloads.
-    Standard,
-    /// Large test data: 100,000 files.
-    Large,
-}
+/// Scales with their names and help.
+pub const SCALES: &[(Scale, &str, &str)] = &[
+    (Scale::Quick, "quick", "Small test data; short rounds"),
+    (Scale::Standard, "standard", "Test data with the parameters of the reference workloads"),
+    (Scale::Large, "large", "Large test data: 100,000 files"),
+];
 
-impl From<ScaleArg> for Scale {
-    fn from(argument: ScaleArg) -> Self {
-        match argument {
-            ScaleArg::Quick => Self::Quick,
-            ScaleArg::Standard => Self::Standard,
-            ScaleArg::Large => Self::Large,
-        }
-    }
+/// Returns a parser of values that are chosen by name. Each value is followed by its name and its help.
+pub fn named<T: Copy + Send + Sync + 'static>(
+    values: &'static [(T, &'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let names = values.iter().map(|(_, name, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(move |text| {
+        let found = values.iter().find(|(_, name, _)| *name == text);
+        found.map(|(value, ..)| *value).ok_or("no value has this name")
+    })
 }
 
 /// Parses a whole number. The error says what to write, unlike that of the standard library.

@@ -10,7 +10,9 @@ use longhaul_measure::sandbox::{CleanMode, CleanReport, FOLDER_PREFIX, MAX_FOREI
 use longhaul_measure::worker::FailureReport;
 use longhaul_measure::{local_folder, platform};
 use longhaul_model::Target;
-use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
+use longhaul_service::worker::{
+    EXIT_TIMEOUT, Interruption, RequestOptions, SilentObserver, Worker, end_workers,
+};
 use longhaul_store::{Error, Reader};
 use longhaul_view::units;
 use longhaul_view::units::count;
@@ -20,11 +22,10 @@ use super::run::Session;
 use crate::arguments::{CleanArgs, GlobalArgs};
 use crate::errors::UsageError;
 use crate::paths::TargetSources;
-use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths};
 
 /// Maximum duration of one delete operation.
-const OPERATION_CAP: Duration = Duration::from_secs(60);
+pub const OPERATION_CAP: Duration = Duration::from_secs(60);
 /// Time that the operation in flight may take after Ctrl-C or SIGTERM, before its worker is abandoned.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -54,7 +55,8 @@ fn ask_and_clean(worker: &mut Worker, arguments: &CleanArgs, session: &Session) 
     let target = worker.target().clone();
     let local = session.launcher.local_folder.join(target.name.as_str());
     let local_files = local_folder::count_files(&local);
-    let report = clean(worker, CleanMode::List, &session.interruption)?;
+    let mut clean = |mode| clean(worker, mode, OPERATION_CAP, &session.interruption).map_err(failed);
+    let report = clean(CleanMode::List)?;
     if report.is_none() && local_files == 0 {
         let (name, path) = (&target.name, target.path.display());
         crate::output::print_line(format_args!("longhaul has no data for `{name}` in {path}."));
@@ -74,7 +76,7 @@ fn ask_and_clean(worker: &mut Worker, arguments: &CleanArgs, session: &Session) 
         crate::output::println!("Nothing was removed.");
         return Ok(());
     }
-    print(clean(worker, CleanMode::Remove, &session.interruption)?, "removed");
+    print(clean(CleanMode::Remove)?, "removed");
     if local.exists() {
         let path = local.display();
         crate::output::print_line(format_args!(
@@ -84,19 +86,17 @@ fn ask_and_clean(worker: &mut Worker, arguments: &CleanArgs, session: &Session) 
     Ok(())
 }
 
-/// Lists or removes longhaul's data on a target; `None` if there is none. A hung operation ends it soon after an
-/// interrupt.
+/// Lists or removes longhaul's data on a target; `None` if there is none. No operation may take longer than `cap`. A hung one
+/// ends it soon after an interrupt.
 pub fn clean(
     worker: &mut Worker,
     mode: CleanMode,
+    cap: Duration,
     interruption: &Interruption,
-) -> anyhow::Result<Option<CleanReport>> {
-    let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
-    worker.clean_sandbox(mode, &mut options(interruption, &mut ui)).map_err(failed)
-}
-
-fn options<'a>(interruption: &'a Interruption, ui: &'a mut ProgressUi) -> RequestOptions<'a> {
-    RequestOptions { cap: OPERATION_CAP, stop_timeout: INTERRUPT_TIMEOUT, interruption, observer: ui }
+) -> Result<Option<CleanReport>, FailureReport> {
+    let observer = &mut SilentObserver;
+    let mut options = RequestOptions { cap, stop_timeout: INTERRUPT_TIMEOUT, interruption, observer };
+    worker.clean_sandbox(mode, &mut options)
 }
 
 fn failed(report: FailureReport) -> anyhow::Error {
@@ -105,8 +105,13 @@ fn failed(report: FailureReport) -> anyhow::Error {
 
 /// Prints the sandboxes in the target's folder that belong to other targets, machines or databases.
 fn print_others(worker: &mut Worker, session: &Session) -> anyhow::Result<()> {
-    let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
-    let names = worker.other_sandboxes(&mut options(&session.interruption, &mut ui)).map_err(failed)?;
+    let mut options = RequestOptions {
+        cap: OPERATION_CAP,
+        stop_timeout: INTERRUPT_TIMEOUT,
+        interruption: &session.interruption,
+        observer: &mut SilentObserver,
+    };
+    let names = worker.other_sandboxes(&mut options).map_err(failed)?;
     let own = format!("{FOLDER_PREFIX}{}-", session.launcher.machine_id);
     let folder = &worker.target().path;
     for name in names {

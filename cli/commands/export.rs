@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use longhaul_export::{Error, Format, Output, Window, WindowError};
 use longhaul_view::units::count;
 
-use crate::arguments::{ExportArgs, ExportFormat, ExportKind, GlobalArgs};
+use crate::arguments::{ExportArgs, ExportKind, GlobalArgs};
 use crate::errors::UsageError;
 use crate::{exit, paths, result_file};
 
@@ -68,17 +68,17 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
 }
 
 /// Returns the format that was given, or else that of the output file by its name, or else CSV.
-fn format_of(given: Option<ExportFormat>, output: Option<&Path>) -> Format {
+fn format_of(given: Option<Format>, output: Option<&Path>) -> Format {
     let extension = output.and_then(Path::extension).and_then(OsStr::to_str).map(str::to_ascii_lowercase);
     match (given, extension.as_deref()) {
-        (Some(format), _) => format.into(),
+        (Some(format), _) => format,
         (None, Some("json" | "jsonl")) => Format::Json,
         (None, Some("parquet")) => Format::Parquet,
         (None, _) => Format::Csv,
     }
 }
 
-fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output> {
+fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output<'static>> {
     let Some(path) = path else {
         return Ok(Output {
             format,
@@ -112,6 +112,6 @@ mod tests {
         assert_eq!(of("a.parquet"), Format::Parquet);
         assert_eq!(["a.csv", "a", "a.txt"].map(of), [Format::Csv; 3]);
         assert_eq!(format_of(None, None), Format::Csv);
-        assert_eq!(format_of(Some(ExportFormat::Csv), Some(Path::new("a.json"))), Format::Csv);
+        assert_eq!(format_of(Some(Format::Csv), Some(Path::new("a.json"))), Format::Csv);
     }
 }

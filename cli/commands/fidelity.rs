@@ -9,7 +9,6 @@ use longhaul_measure::platform;
 use longhaul_model::{Target, TargetFidelity};
 use longhaul_service::checks::fidelity::FidelityCheck;
 use longhaul_service::database_lock::DatabaseLockError;
-use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{EXIT_TIMEOUT, Worker, end_workers};
 use longhaul_store::{Error, Reader};
 use longhaul_view::json::FidelityJson;
@@ -32,7 +31,7 @@ pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<Exit
     let mounts = platform::mounts().context("read the mount table")?;
     let sources = TargetSources { config: &config, database: &database, mounts: &mounts };
     let targets = choose_targets(arguments, sources)?;
-    paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_paths(&targets, Some(&database), &mounts)?;
     paths::check_given_folders(&arguments.targets, &targets, &mounts)?;
     let session = match Session::open(database.clone(), &mounts) {
         Ok(session) => session,
@@ -95,8 +94,7 @@ fn print_unchecked(database: &Path, targets: &[Target], arguments: &FidelityArgs
 
 /// Returns the targets from the arguments, or else from the configuration.
 fn choose_targets(arguments: &FidelityArgs, sources: TargetSources<'_>) -> anyhow::Result<Vec<Target>> {
-    let one = |text: &String| paths::find_target(text, sources);
-    let given = arguments.targets.iter().map(one).collect::<anyhow::Result<Vec<_>>>()?;
+    let given = paths::find_targets(&arguments.targets, sources)?;
     paths::check_managed_targets(&given, sources.config)?;
     Ok(paths::given_or_configured(given, sources.config)?)
 }

@@ -7,17 +7,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use longhaul_analysis::checks;
 use longhaul_measure::platform;
-use longhaul_measure::sandbox::{CleanMode, CleanReport};
-use longhaul_measure::worker::FailureReport;
+use longhaul_measure::sandbox::CleanMode;
 use longhaul_model::{FreshnessSample, Role, Target, TargetName, Timestamp};
 use longhaul_service::checks::freshness::{FreshnessCheck, FreshnessPlan, HelperCheck, HelperPlan};
 use longhaul_service::clock::SystemClock;
-use longhaul_service::target_path::SpecialFolders;
-use longhaul_service::worker::{
-    EXIT_TIMEOUT, Interruption, RequestOptions, SilentObserver, Worker, end_workers,
-};
+use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
 use longhaul_view::screens;
 
+use super::clean::clean;
 use super::run::Session;
 use crate::arguments::{FreshnessArgs, FreshnessCommand, GlobalArgs, HelperArgs, MeasureArgs};
 use crate::errors::UsageError;
@@ -56,7 +53,7 @@ enum SandboxState {
 
 impl SandboxState {
     fn of(worker: &mut Worker) -> Self {
-        match clean(worker, CleanMode::List) {
+        match clean(worker, CleanMode::List, STOP_TIMEOUT, &Interruption::default()) {
             Ok(None) => Self::Absent,
             _ => Self::Present,
         }
@@ -67,21 +64,12 @@ impl SandboxState {
         if self == Self::Present {
             return;
         }
-        if let Err(report) = clean(worker, CleanMode::Remove) {
+        // Ctrl-C ends the measurement before this, and must not end this.
+        if let Err(report) = clean(worker, CleanMode::Remove, STOP_TIMEOUT, &Interruption::default()) {
             let name = &worker.target().name;
             crate::output::eprintln!("longhaul: the sandbox of {name} is left: {}", report.failure.message);
         }
     }
-}
-
-fn clean(worker: &mut Worker, mode: CleanMode) -> Result<Option<CleanReport>, FailureReport> {
-    let mut options = RequestOptions {
-        cap: STOP_TIMEOUT,
-        stop_timeout: STOP_TIMEOUT,
-        interruption: &Interruption::default(),
-        observer: &mut SilentObserver,
-    };
-    worker.clean_sandbox(mode, &mut options)
 }
 
 fn print(samples: &[FreshnessSample], as_json: bool) -> anyhow::Result<()> {
@@ -136,7 +124,7 @@ fn measure_on_nas(shared: &GlobalArgs, arguments: &HelperArgs) -> anyhow::Result
     let sources = TargetSources { config: &config, database: &database, mounts: &mounts };
     let target = paths::find_target(&arguments.target, sources)?;
     paths::check_managed_targets(std::slice::from_ref(&target), &config)?;
-    paths::check_paths(std::slice::from_ref(&target), &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_paths(std::slice::from_ref(&target), Some(&database), &mounts)?;
     let given = std::slice::from_ref(&arguments.target);
     paths::check_given_folders(given, std::slice::from_ref(&target), &mounts)?;
     let session = Session::open(database, &mounts)?;
@@ -211,7 +199,7 @@ fn targets(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<(Vec<
                        them to the configuration (`longhaul init`)";
         return Err(UsageError(message.to_owned()).into());
     }
-    paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_paths(&targets, Some(&database), &mounts)?;
     if !arguments.targets.is_empty() {
         paths::check_folders(&targets, &mounts)?;
     }

@@ -13,7 +13,6 @@ use longhaul_model::{Mount, Timestamp, VerifiedData};
 use longhaul_service::config::Config;
 use longhaul_service::foreground::ForegroundPlan;
 use longhaul_service::round::RoundTasks;
-use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter};
 use longhaul_view::screens::checks;
 
@@ -60,15 +59,14 @@ fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitC
     let mounts = platform::mounts().context("read the mount table")?;
     let plan = plan(arguments, &config, &mounts)?;
     let database = paths::database(shared, &config)?;
-    paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_paths(&plan.targets, Some(&database), &mounts)?;
     if !arguments.targets.is_empty() {
         paths::check_folders(&plan.targets, &mounts)?;
     }
     paths::check_known_paths(&plan.targets, &config, &database)?;
     let session = Session::open(database, &mounts)?;
     let budget = budget_check(&session.database, &plan.targets, config.limits);
-    let ui = ProgressUi::new(OutputStyle::Failures, budget);
-    let (totals, _workers) = session.run_rounds_with_ui(&plan, ui);
+    let (totals, _workers) = session.run_rounds(&plan, ProgressUi::new(OutputStyle::Failures, budget));
     let totals = totals?;
     Ok(if totals.failed_runs > 0 { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }

@@ -23,7 +23,7 @@ pub fn latency(shared: &GlobalArgs, arguments: &LatencyArgs) -> anyhow::Result<E
     let reader = paths::open_reader(shared)?;
     paths::check_known(shared, arguments.history.target.as_ref())?;
     let span = window(&arguments.history);
-    let step = arguments.by.map_or_else(|| Resolution::for_window(span.1.since(span.0)), Resolution::from);
+    let step = arguments.by.unwrap_or_else(|| Resolution::for_window(span.1.since(span.0)));
     let target = arguments.history.target.clone();
     let filter = SampleFilter { target, kind: None, step, since: span.0, until: span.1 };
     match arguments.by {

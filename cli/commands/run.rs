@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use longhaul_measure::platform;
 use longhaul_model::time::DAY;
-use longhaul_model::{Hint, Mount, Scale, TASKS, Target};
+use longhaul_model::{Hint, Mount, TASKS, Target};
 use longhaul_presets::catalog;
 use longhaul_service::config::{Argument, Config, FixedSettingError, Limits};
 use longhaul_service::database_lock::DatabaseLock;
@@ -19,7 +19,6 @@ use longhaul_service::foreground::{ForegroundPlan, ForegroundRunner, RunTotals};
 use longhaul_service::own_files;
 use longhaul_service::round::{RoundTasks, close_open_rounds};
 use longhaul_service::service::machine_seed;
-use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Launcher, Worker, end_workers};
 use longhaul_store::{Reader, Store, Writer};
 use longhaul_view::screens::trial::{PlanEnd, RunCounts, counts};
@@ -67,16 +66,6 @@ impl Session {
     /// Runs the rounds of a plan. Returns the workers as well, because a hung worker must remain the only one on
     /// its target.
     pub fn run_rounds(
-        &self,
-        plan: &ForegroundPlan,
-        style: OutputStyle,
-        check: BudgetCheck<'_>,
-    ) -> (anyhow::Result<RunTotals>, Vec<Worker>) {
-        self.run_rounds_with_ui(plan, ProgressUi::new(style, check))
-    }
-
-    /// Like [`Self::run_rounds`], with an existing progress display.
-    pub fn run_rounds_with_ui(
         &self,
         plan: &ForegroundPlan,
         mut ui: ProgressUi<'_>,
@@ -133,7 +122,7 @@ pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode>
     let mounts = platform::mounts().context("read the mount table")?;
     let database = paths::database(shared, &config)?;
     let plan = run_plan(arguments, &config, &mounts, &database)?;
-    paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_paths(&plan.targets, Some(&database), &mounts)?;
     if !arguments.targets.is_empty() {
         // A share of the configuration may be away for a while: its rounds are stored without it.
         paths::check_folders(&plan.targets, &mounts)?;
@@ -143,7 +132,7 @@ pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode>
     session.writer.set_threshold_once(config.analysis.threshold)?;
     let style = if arguments.json { OutputStyle::Json } else { OutputStyle::Lines };
     let check = budget_check(&session.database, &plan.targets, config.limits);
-    let (totals, _workers) = session.run_rounds(&plan, style, check);
+    let (totals, _workers) = session.run_rounds(&plan, ProgressUi::new(style, check));
     let totals = totals?;
     match style {
         OutputStyle::Json => {
@@ -196,7 +185,7 @@ fn run_plan(
         nas: config.nas.clone(),
         tasks: RoundTasks {
             workloads: deduplicated(workloads),
-            scale: arguments.scale.map_or(config.scale, Scale::from),
+            scale: arguments.scale.unwrap_or(config.scale),
             settings: config.workload_settings(database),
             cap: arguments.cap.map_or(config.limits.cap, Duration::from_secs),
         },
@@ -206,10 +195,9 @@ fn run_plan(
 /// Refuses arguments that differ from what the administrator has set.
 fn check_managed(arguments: &RunArgs, targets: &[Target], config: &Config) -> anyhow::Result<()> {
     let managed = &config.managed;
-    let scale = arguments.scale.map(Scale::from);
     let workloads = Some(&arguments.workloads).filter(|names| !names.is_empty());
     managed
-        .check_argument(Argument { option: "--scale", key: "scale" }, scale.as_ref(), &config.scale)
+        .check_argument(Argument { option: "--scale", key: "scale" }, arguments.scale.as_ref(), &config.scale)
         .and_then(|()| {
             let argument = Argument { option: "--workload", key: "workloads" };
             managed.check_argument(argument, workloads, &config.workloads)

@@ -22,9 +22,8 @@ pub fn run(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode
         Some(number) => show(shared, number, OutputFormat::from_json_flag(arguments.json)),
         None if arguments.summary => {
             let reader = paths::open_reader(shared)?;
-            let scale = arguments.scale.map(Into::into);
             let format = OutputFormat::from_json_flag(arguments.json);
-            print_summary(&reader, &RunFilter::default(), scale, format)
+            print_summary(&reader, &RunFilter::default(), arguments.scale, format)
         }
         None => list(shared, arguments),
     }

@@ -12,7 +12,6 @@ use longhaul_model::{Mount, Role, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::selfcheck::{Section, SelfCheck, count_checks};
-use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::Reader;
 use longhaul_view::render::markdown;
 
@@ -35,7 +34,7 @@ pub fn run(shared: &GlobalArgs, arguments: &SelfCheckArgs) -> anyhow::Result<Exi
     let _alone = DatabaseLock::acquire(&database, &mounts)?;
     let launcher = paths::launcher(&database, &machine_id(&database))?;
     let (targets, _folder) = choose_targets(arguments, &config, &mounts)?;
-    paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_paths(&targets, Some(&database), &mounts)?;
     let interruption = listen_for_interrupt()?;
     let self_check = SelfCheck {
         launcher: &launcher,

@@ -13,13 +13,13 @@ use longhaul_model::{
     Mount, Outcome, ProtocolFamily, Role, Run, STANDARD_TASKS, Scale, Target, TargetName, Timestamp,
 };
 use longhaul_service::config::Config;
-use longhaul_service::foreground::{ForegroundPlan, RunTotals, STOP_TIMEOUT};
+use longhaul_service::foreground::{ForegroundPlan, RunTotals};
 use longhaul_service::round::RoundTasks;
-use longhaul_service::target_path::SpecialFolders;
-use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
+use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
 use longhaul_store::{Reader, RunFilter};
 use longhaul_view::screens::trial::trial;
 
+use super::clean::clean;
 use super::run::{Session, budget_check, run_counts};
 use super::runs::print_summary;
 use crate::arguments::{GlobalArgs, TryArgs};
@@ -42,7 +42,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let folder = folder(&database);
     let mut targets = paths::parse_targets(&arguments.targets, &mounts)?;
     paths::check_managed_targets(&targets, &config)?;
-    paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_paths(&targets, Some(&database), &mounts)?;
     paths::check_folders(&targets, &mounts)?;
     paths::check_known_paths(&targets, &config, &database)?;
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
@@ -68,7 +68,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let started = platform::wall_clock();
     let style = if arguments.verbose { OutputStyle::Lines } else { OutputStyle::ShortLines };
     let check = budget_check(&session.database, &plan.targets, config.limits);
-    let (totals, workers) = session.run_rounds(&plan, style, check);
+    let (totals, workers) = session.run_rounds(&plan, ProgressUi::new(style, check));
     let (kept, trial): (Vec<Worker>, Vec<Worker>) = workers
         .into_iter()
         .partition(|worker| config.targets.iter().any(|target| is_same(target, worker.target())));
@@ -174,8 +174,8 @@ fn unused_targets(session: &Session, started: Timestamp) -> anyhow::Result<BTree
 fn clean_up(session: &Session, workers: Vec<Worker>, folder: &Path, started: Timestamp) -> Vec<String> {
     // If the runs cannot be read, each folder that cannot be opened is named.
     let unused = unused_targets(session, started).unwrap_or_default();
-    let clean = |worker: Worker| clean_target(worker, &unused);
-    let mut left: Vec<String> = workers.into_iter().filter_map(clean).collect();
+    let remaining = |worker: Worker| clean_target(worker, &unused);
+    let mut left: Vec<String> = workers.into_iter().filter_map(remaining).collect();
     match std::fs::remove_dir(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             left.push(format!("{}: {error}", folder.display()));
@@ -189,14 +189,8 @@ fn clean_up(session: &Session, workers: Vec<Worker>, folder: &Path, started: Tim
 
 /// Returns what is left on a target. Nothing is left on one whose folder could not even be opened.
 fn clean_target(mut worker: Worker, unused: &BTreeSet<TargetName>) -> Option<String> {
-    let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
-    let mut options = RequestOptions {
-        cap: RUN_CAP,
-        stop_timeout: STOP_TIMEOUT,
-        interruption: &Interruption::default(),
-        observer: &mut ui,
-    };
-    let cleaned = worker.clean_sandbox(CleanMode::Remove, &mut options);
+    // Ctrl-C ends the rounds before this, and must not end this.
+    let cleaned = clean(&mut worker, CleanMode::Remove, RUN_CAP, &Interruption::default());
     // The worker deletes its local folder, which is next to the database, when it exits.
     end_workers([&mut worker], EXIT_TIMEOUT);
     match cleaned {

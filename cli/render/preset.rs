@@ -9,7 +9,7 @@ use longhaul_presets::{ContentMode, OperationSummary, PhaseSummary, Preset, Pres
 use longhaul_service::cost;
 use longhaul_service::foreground::ForegroundPlan;
 use longhaul_view::text::{Text, Tone};
-use longhaul_view::units::count;
+use longhaul_view::units::{NO_VALUE, count, or_no_value};
 use longhaul_view::{Document, Table, units};
 
 /// Returns the list of presets, with the cost of one run each.
@@ -51,7 +51,7 @@ fn scheduled_text(preset: &Preset) -> String {
 }
 
 fn bytes(count: u64) -> String {
-    if count == 0 { "–".to_owned() } else { units::bytes(count as f64) }
+    if count == 0 { NO_VALUE.to_owned() } else { units::bytes(count as f64) }
 }
 
 fn duration(profile: &Profile) -> String {
@@ -174,7 +174,7 @@ fn figures(all: &[PresetFigure]) -> Table {
         .words(["figure", "unit"])
         .figures(["median", "smallest", "largest", "each run"]);
     for figure in all {
-        let number = |value: Option<f64>| value.map_or("–".to_owned(), units::grouped);
+        let number = |value: Option<f64>| or_no_value(value.map(units::grouped));
         let each: Vec<String> = figure.values.iter().map(|value| units::grouped(*value)).collect();
         table.row([
             figure.name.clone(),
@@ -208,7 +208,7 @@ fn published_figures(summary: &PresetSummary) -> Document {
                 units::grouped(published.value),
                 figure.unit.to_owned(),
                 format!("{} [{}]", published.setup, place + 1),
-                published.times_published.map_or("–".to_owned(), |multiple| format!("{multiple:.2}×")),
+                or_no_value(published.times_published.map(|multiple| format!("{multiple:.2}×"))),
                 published.note.unwrap_or_default().to_owned(),
             ]);
         }
@@ -246,7 +246,7 @@ fn cache_text(phase: &PhaseSummary) -> String {
     match phase.cache {
         CacheState::Cold => format!("cold ({})", ways.join(" or ")),
         CacheState::Warm => "warm".to_owned(),
-        CacheState::None => "–".to_owned(),
+        CacheState::None => NO_VALUE.to_owned(),
     }
 }
 
@@ -256,14 +256,10 @@ fn operations(all: &[PhaseSummary]) -> Table {
         .figures(["count", "errors", "p50", "p95", "p99"]);
     for phase in all {
         for OperationSummary { operation, count, errors, p50, p95, p99 } in &phase.operations {
-            let [p50, p95, p99] = [*p50, *p95, *p99].map(seconds);
+            let [p50, p95, p99] = [*p50, *p95, *p99].map(units::seconds_or_none);
             let (count, errors) = (count.to_string(), errors.to_string());
             table.row([phase.phase.clone(), operation.to_string(), count, errors, p50, p95, p99]);
         }
     }
     table
-}
-
-fn seconds(value: Option<f64>) -> String {
-    value.map_or("–".to_owned(), units::seconds)
 }

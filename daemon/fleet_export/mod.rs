@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::thread::Builder;
 
 use longhaul_measure::command_thread::CommandThread;
-use longhaul_service::config::Config;
+use longhaul_service::config::{Config, FleetConfig};
 use longhaul_service::handle::ServiceHandle;
 
-use thread::{FleetCommand, FleetThread};
+use thread::FleetThread;
 
 /// Everything that the exports need from the service.
 pub struct FleetExportDeps {
@@ -30,22 +30,22 @@ pub struct FleetExportDeps {
 }
 
 /// Handle of the thread.
-pub struct FleetExport(CommandThread<FleetCommand>);
+pub struct FleetExport(CommandThread<FleetConfig>);
 
 impl FleetExport {
     /// Starts the thread. It does nothing until [`FleetExport::configure`] names a collection.
     pub fn start(deps: FleetExportDeps) -> std::io::Result<Self> {
         let thread = Builder::new().name("fleet-export".to_owned()).stack_size(256 << 10);
-        CommandThread::start(thread, |commands| FleetThread::new(deps).run(commands)).map(Self)
+        CommandThread::start(thread, |configs| FleetThread::new(deps).run(configs)).map(Self)
     }
 
     /// Applies a new configuration.
     pub fn configure(&self, config: &Config) {
-        self.0.send(FleetCommand::Configure(config.fleet.to.clone()));
+        self.0.send(config.fleet.clone());
     }
 
     /// Ends an export that is running, and the thread. Returns within two seconds.
     pub fn stop(&self) {
-        self.0.stop(FleetCommand::Stop);
+        self.0.stop();
     }
 }

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::platform;
+use longhaul_service::config::FleetConfig;
 use longhaul_service::status::FleetExportStatus;
 
 use super::FleetExportDeps;
@@ -21,14 +22,6 @@ const EXPORT_TIMEOUT: Duration = Duration::from_mins(10);
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Code of the problem that no export was complete for days.
 const PROBLEM: &str = "fleet-export";
-
-/// A command to the thread.
-pub enum FleetCommand {
-    /// Export into this folder or bucket. `None`: export nothing.
-    Configure(Option<String>),
-    /// Stop.
-    Stop,
-}
 
 /// State of the thread.
 pub struct FleetThread {
@@ -47,11 +40,11 @@ impl FleetThread {
     }
 
     /// Runs until the service stops.
-    pub fn run(&mut self, commands: &Receiver<FleetCommand>) {
-        let mut next = commands.recv().ok();
-        while let Some(FleetCommand::Configure(to)) = next {
-            self.configure(to);
-            next = self.export_until_command(commands);
+    pub fn run(&mut self, configs: &Receiver<FleetConfig>) {
+        let mut next = configs.recv().ok();
+        while let Some(config) = next {
+            self.configure(config.to);
+            next = self.export_until_next(configs);
         }
     }
 
@@ -65,19 +58,19 @@ impl FleetThread {
         self.publish();
     }
 
-    /// Exports whenever it is due, until the next command. `None`: the service has stopped.
-    fn export_until_command(&mut self, commands: &Receiver<FleetCommand>) -> Option<FleetCommand> {
+    /// Exports whenever it is due, until the next configuration. `None`: the service has stopped.
+    fn export_until_next(&mut self, configs: &Receiver<FleetConfig>) -> Option<FleetConfig> {
         loop {
-            let command = match self.status {
-                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(_) => commands.recv_timeout(POLL_INTERVAL),
+            let config = match self.status {
+                None => configs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(_) => configs.recv_timeout(POLL_INTERVAL),
             };
-            match command {
-                Ok(command) => return Some(command),
+            match config {
+                Ok(config) => return Some(config),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) if self.is_due() => {
-                    if let Err(command) = self.export(commands) {
-                        return Some(command);
+                    if let Err(next) = self.export(configs) {
+                        return next;
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -94,32 +87,34 @@ impl FleetThread {
         has_ended && self.times.is_due(platform::wall_clock())
     }
 
-    /// Runs an export, unless a round is running or about to start. A command ends it, and is returned as the error.
-    fn export(&mut self, commands: &Receiver<FleetCommand>) -> Result<(), FleetCommand> {
+    /// Runs an export, unless a round is running or about to start. The next configuration, or the stop of the
+    /// service (`None`), ends it and is returned as the error.
+    fn export(&mut self, configs: &Receiver<FleetConfig>) -> Result<(), Option<FleetConfig>> {
         let handle = Arc::clone(&self.deps.handle);
         handle.export_pause.set_next_round(handle.status().and_then(|status| status.next_round_us));
         let Some(_permit) = handle.export_pause.try_acquire() else { return Ok(()) };
         let end = match ExportProcess::start(&self.deps) {
-            Ok(process) => self.wait(process, commands)?,
+            Ok(process) => self.wait(process, configs)?,
             Err(error) => ExportEnd::Failed(format!("cannot start {}: {error}", self.deps.program.display())),
         };
         self.record(&end);
         Ok(())
     }
 
-    /// Waits for the end of an export, and ends it when a round begins, a command arrives, or its time is over.
+    /// Waits for the end of an export, and ends it when a round begins, a configuration arrives, the service stops, or its
+    /// time is over.
     fn wait(
         &mut self,
         mut process: ExportProcess,
-        commands: &Receiver<FleetCommand>,
-    ) -> Result<ExportEnd, FleetCommand> {
+        configs: &Receiver<FleetConfig>,
+    ) -> Result<ExportEnd, Option<FleetConfig>> {
         let started = Instant::now();
         loop {
             if let Some(end) = process.ended() {
                 return Ok(end);
             }
-            let command = commands.recv_timeout(CHECK_INTERVAL);
-            if matches!(command, Err(RecvTimeoutError::Timeout)) {
+            let next = configs.recv_timeout(CHECK_INTERVAL);
+            if matches!(next, Err(RecvTimeoutError::Timeout)) {
                 let end = if self.deps.handle.export_pause.is_paused() {
                     ExportEnd::Interrupted
                 } else if started.elapsed() >= EXPORT_TIMEOUT {
@@ -134,7 +129,7 @@ impl FleetThread {
                 return Ok(end);
             }
             self.kill(process);
-            return Err(command.unwrap_or(FleetCommand::Stop));
+            return Err(next.ok());
         }
     }
 
@@ -219,14 +214,14 @@ mod tests {
 
     /// Runs an export that never ends by itself, and calls `interrupt` once it is running.
     fn interrupted(
-        interrupt: impl FnOnce(&ServiceHandle, &std::sync::mpsc::Sender<FleetCommand>),
-    ) -> (FleetThread, Result<(), FleetCommand>) {
+        interrupt: impl FnOnce(&ServiceHandle, &std::sync::mpsc::Sender<FleetConfig>),
+    ) -> (FleetThread, Result<(), Option<FleetConfig>>) {
         let folder = tempfile::tempdir().unwrap();
         let mut thread = thread(folder.path(), "touch started; exec sleep 1000");
         let handle = Arc::clone(&thread.deps.handle);
-        let (sender, commands) = channel();
+        let (sender, configs) = channel();
         let export = std::thread::spawn(move || {
-            let end = thread.export(&commands);
+            let end = thread.export(&configs);
             (thread, end)
         });
         while !folder.path().join("started").exists() {
@@ -249,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn command_ends_a_running_export() {
-        let (thread, end) = interrupted(|_, commands| commands.send(FleetCommand::Configure(None)).unwrap());
-        assert!(matches!(end, Err(FleetCommand::Configure(None))) && thread.stuck.is_none());
+    fn configuration_ends_a_running_export() {
+        let (thread, end) = interrupted(|_, configs| configs.send(FleetConfig::default()).unwrap());
+        assert!(end == Err(Some(FleetConfig::default())) && thread.stuck.is_none());
     }
 
     #[test]
@@ -259,11 +254,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut thread =
             thread(folder.path(), "echo 'longhaul: no folder' >&2; echo '  mount it' >&2; exit 1");
-        let (_sender, commands) = channel();
-        assert!(thread.export(&commands).is_ok());
+        let (_sender, configs) = channel();
+        assert!(thread.export(&configs).is_ok());
         assert_eq!(thread.status.as_ref().unwrap().last_failure.as_deref(), Some("no folder: mount it"));
         std::fs::remove_file(&thread.deps.program).unwrap();
-        assert!(thread.export(&commands).is_ok());
+        assert!(thread.export(&configs).is_ok());
         let reason = thread.status.as_ref().unwrap().last_failure.clone().unwrap();
         assert!(reason.starts_with("cannot start") && reason.contains("/longhaul: No such file"), "{reason}");
     }
@@ -272,8 +267,8 @@ mod tests {
     fn export_with_more_messages_than_a_pipe_holds_ends() {
         let folder = tempfile::tempdir().unwrap();
         let mut thread = thread(folder.path(), "head -c 200000 /dev/zero | tr '\\0' a >&2; exit 1");
-        let (_sender, commands) = channel();
-        assert!(thread.export(&commands).is_ok());
+        let (_sender, configs) = channel();
+        assert!(thread.export(&configs).is_ok());
         let reason = thread.status.as_ref().unwrap().last_failure.clone().unwrap();
         assert_eq!(reason, "a".repeat(4096), "the first messages");
     }
@@ -301,10 +296,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut thread = thread(folder.path(), "touch started");
         let handle = Arc::clone(&thread.deps.handle);
-        let (_sender, commands) = channel();
+        let (_sender, configs) = channel();
         let round = handle.export_pause.pause(Duration::ZERO);
-        assert!(thread.export(&commands).is_ok() && !folder.path().join("started").exists());
+        assert!(thread.export(&configs).is_ok() && !folder.path().join("started").exists());
         drop(round);
-        assert!(thread.export(&commands).is_ok() && folder.path().join("started").exists());
+        assert!(thread.export(&configs).is_ok() && folder.path().join("started").exists());
     }
 }

@@ -2,7 +2,6 @@
 //! and it sends only between rounds.
 
 mod channel;
-mod deps;
 mod events;
 mod heartbeat;
 mod messages;
@@ -13,30 +12,30 @@ use std::thread::Builder;
 use longhaul_measure::command_thread::CommandThread;
 use longhaul_service::config::Config;
 
-pub use deps::NotifierDeps;
-use thread::{NotifierCommand, NotifierThread};
+pub use thread::NotifierDeps;
+use thread::NotifierThread;
 
 /// Stack of the thread. A report is built on it.
 const STACK_BYTES: usize = 2 << 20;
 
 /// Handle of the notifier thread.
-pub struct Notifier(CommandThread<NotifierCommand>);
+pub struct Notifier(CommandThread<Config>);
 
 impl Notifier {
     /// Starts the thread. It does nothing until [`Notifier::configure`] is called.
     pub fn start(deps: NotifierDeps) -> std::io::Result<Self> {
         let thread = Builder::new().name("notifier".to_owned()).stack_size(STACK_BYTES);
-        CommandThread::start(thread, |commands| NotifierThread::new(deps).run(commands)).map(Self)
+        CommandThread::start(thread, |configs| NotifierThread::new(deps).run(configs)).map(Self)
     }
 
     /// Applies a new configuration.
     pub fn configure(&self, config: Config) {
-        self.0.send(NotifierCommand::Configure(Box::new(config)));
+        self.0.send(config);
     }
 
     /// Stops the thread. Returns within two seconds: a thread that still waits for a receiver is left behind, and its
     /// message is not repeated after the next start, because it may have arrived.
     pub fn stop(&self) {
-        self.0.stop(NotifierCommand::Stop);
+        self.0.stop();
     }
 }

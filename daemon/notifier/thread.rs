@@ -1,7 +1,8 @@
 //! The loop of the notifier: observes the status, queues what has happened, sends what is due.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::Zoned;
@@ -9,12 +10,12 @@ use longhaul_measure::platform;
 use longhaul_model::time::HOUR;
 use longhaul_model::{Hint, Timestamp};
 use longhaul_service::config::Config;
+use longhaul_service::handle::ServiceHandle;
 use longhaul_service::notifications::{NextDelivery, NotifyConfig, next_step};
 use longhaul_service::status::{NotifyStatus, Status};
-use longhaul_store::{NotificationStatus, QueuedNotification, Reader, Writer};
+use longhaul_store::{NotificationStatus, QueuedNotification, Reader, SharedWriter, Writer};
 
 use super::channel::Channel;
-use super::deps::NotifierDeps;
 use super::events::EventCollector;
 use super::heartbeat::HeartbeatSender;
 use super::messages::MessageWriter;
@@ -22,18 +23,22 @@ use super::messages::MessageWriter;
 /// Interval at which the status is observed.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A command to the notifier.
-pub enum NotifierCommand {
-    /// Apply this configuration.
-    Configure(Box<Config>),
-    /// Stop.
-    Stop,
+/// Dependencies of the notifier.
+pub struct NotifierDeps {
+    /// Path of the database, which has the queue.
+    pub database: PathBuf,
+    /// Writer of the database.
+    pub writer: SharedWriter,
+    /// Handle of the service, for its status.
+    pub handle: Arc<ServiceHandle>,
 }
 
 /// State of the notifier.
 pub struct NotifierThread {
     deps: NotifierDeps,
     config: Config,
+    /// Writer of the database that `events` and `unstored` belong to. `None`: none was used yet.
+    writer: Option<Weak<Writer>>,
     events: Option<EventCollector>,
     channels: Vec<Channel>,
     heartbeat: Option<HeartbeatSender>,
@@ -53,20 +58,20 @@ impl NotifierThread {
     /// Creates the state of a notifier that is not configured.
     pub fn new(deps: NotifierDeps) -> Self {
         let (config, channels, unstored) = (Config::default(), vec![], vec![]);
-        Self { deps, config, events: None, channels, heartbeat: None, unstored }
+        Self { deps, config, writer: None, events: None, channels, heartbeat: None, unstored }
     }
 
-    /// Runs until the service stops.
-    pub fn run(&mut self, commands: &Receiver<NotifierCommand>) {
+    /// Runs until the service stops, with the latest configuration.
+    pub fn run(&mut self, configs: &Receiver<Config>) {
         loop {
-            let command = match self.is_idle() {
-                true => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => commands.recv_timeout(POLL_INTERVAL),
+            let config = match self.is_idle() {
+                true => configs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => configs.recv_timeout(POLL_INTERVAL),
             };
-            match command {
-                Ok(NotifierCommand::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(NotifierCommand::Configure(config)) => self.configure(*config),
+            match config {
+                Ok(config) => self.configure(config),
                 Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
             }
             self.step();
         }
@@ -112,9 +117,22 @@ impl NotifierThread {
         self.publish();
     }
 
+    /// Returns the writer of the database. Forgets what belongs to an earlier one, which was damaged or removed: its state of what was
+    /// reported, and results of messages by its row numbers.
+    fn current_writer(&mut self) -> Option<Arc<Writer>> {
+        let writer = self.deps.writer.current()?;
+        let current = Arc::downgrade(&writer);
+        if self.writer.as_ref().is_some_and(|before| !before.ptr_eq(&current)) {
+            self.events = None;
+            self.unstored.clear();
+        }
+        self.writer = Some(current);
+        Some(writer)
+    }
+
     /// Observes the status, and stores what has happened if no round is running.
     fn collect(&mut self, status: &Status) -> longhaul_store::Result<()> {
-        let Some(writer) = self.deps.writer.current() else { return Ok(()) };
+        let Some(writer) = self.current_writer() else { return Ok(()) };
         if self.events.is_none() {
             let Some(_permit) = self.deps.handle.export_pause.try_acquire() else { return Ok(()) };
             writer.close_unfinished_notifications()?;
@@ -141,7 +159,7 @@ impl NotifierThread {
         let Some(_permit) = pause.try_acquire().filter(|_| self.channels[index].is_due()) else {
             return Ok(());
         };
-        let Some(writer) = self.deps.writer.current() else { return Ok(()) };
+        let Some(writer) = self.current_writer() else { return Ok(()) };
         self.store_results(&writer)?;
         let channel = &mut self.channels[index];
         let (now, rules) = (platform::wall_clock(), &self.config.notify.rules);
@@ -207,10 +225,9 @@ mod tests {
     use jiff::civil::Weekday;
     use longhaul_model::{Notification, NotificationKind};
     use longhaul_notify::ChannelConfig;
-    use longhaul_service::handle::ServiceHandle;
     use longhaul_service::notifications::DigestTime;
     use longhaul_service::status::{DatabaseStatus, LastRound};
-    use longhaul_store::{NewNotification, NotificationBatch, RoundStatus, SharedWriter, Store};
+    use longhaul_store::{NewNotification, NotificationBatch, RoundStatus, Store};
 
     use super::*;
 
@@ -228,6 +245,16 @@ mod tests {
         thread.channels =
             vec![Channel::new(&ChannelConfig { name: "a".to_owned(), receiver, kinds: vec![] })];
         (thread, current)
+    }
+
+    /// Queues a notification that is so old that it is given up instead of sent. Returns its number.
+    fn queue_old(writer: &Writer, database: &Path) -> i64 {
+        let (kind, at) = (NotificationKind::TargetDown, Timestamp::UNIX_EPOCH);
+        let notification = Notification { kind, at, title: String::new(), text: String::new(), week: None };
+        let (key, channels) = ("key".to_owned(), vec!["a".to_owned()]);
+        let notifications = vec![NewNotification { key, notification, channels }];
+        writer.queue_notifications(NotificationBatch { notifications, state: vec![] }).unwrap();
+        Reader::open(database).unwrap().pending_notifications("a").unwrap()[0].number
     }
 
     #[test]
@@ -258,19 +285,35 @@ mod tests {
     fn result_that_the_database_refused_is_stored_next_time() {
         let folder = tempfile::tempdir().unwrap();
         let (mut thread, writer) = notifier(folder.path());
-        // So old that it is given up instead of sent.
-        let (kind, at) = (NotificationKind::TargetDown, Timestamp::UNIX_EPOCH);
-        let notification = Notification { kind, at, title: String::new(), text: String::new(), week: None };
-        let (key, channel) = ("key".to_owned(), "a".to_owned());
-        let notifications = vec![NewNotification { key, notification, channels: vec![channel.clone()] }];
-        writer.queue_notifications(NotificationBatch { notifications, state: vec![] }).unwrap();
+        let numbers = vec![queue_old(&writer, &thread.deps.database)];
+        let (channel, at) = ("a".to_owned(), Timestamp::UNIX_EPOCH);
         let reader = Reader::open(&thread.deps.database).unwrap();
-        let numbers = vec![reader.pending_notifications(&channel).unwrap()[0].number];
         writer.set_notification_status(&channel, numbers.clone(), NotificationStatus::Sending, at).unwrap();
         thread.unstored.push(MessageResult { channel, numbers, status: NotificationStatus::Pending, at });
         thread.deliver(0).unwrap();
         assert!(thread.unstored.is_empty());
         assert_eq!(reader.notification_counts("a").unwrap().expired, 1, "it waited again");
+    }
+
+    #[test]
+    fn new_database_has_its_own_state_and_results() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let ((mut thread, writer), (new, new_writer)) = (notifier(folder.path()), notifier(other.path()));
+        thread.config.notify.rules.digest = Some(DigestTime { weekday: Weekday::Monday, minute: 0 });
+        let status = thread.deps.handle.status().unwrap();
+        thread.collect(&status).unwrap();
+        let numbers = vec![queue_old(&writer, &thread.deps.database)];
+        assert_eq!(numbers, [queue_old(&new_writer, &new.deps.database)]);
+        let (channel, at) = ("a".to_owned(), Timestamp::UNIX_EPOCH);
+        thread.unstored.push(MessageResult { channel, numbers, status: NotificationStatus::Sent, at });
+        thread.deps.writer.replace(&new_writer);
+        thread.deps.database = new.deps.database;
+        thread.collect(&status).unwrap();
+        thread.deliver(0).unwrap();
+        let reader = Reader::open(&thread.deps.database).unwrap();
+        assert!(!reader.notification_state().unwrap().is_empty(), "the state of the digest is stored again");
+        let counts = reader.notification_counts("a").unwrap();
+        assert_eq!((counts.sent, counts.expired), (0, 1), "the result is not that of its notification");
     }
 
     #[test]

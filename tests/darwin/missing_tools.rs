@@ -16,12 +16,6 @@ pub struct Tools;
 #[derive(Debug)]
 pub struct Missing;
 
-impl std::fmt::Display for Missing {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.write_str("the tool is missing")
-    }
-}
-
 impl Tools {
     pub fn system() -> Self {
         Self

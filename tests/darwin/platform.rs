@@ -11,16 +11,12 @@ mod counter_mapping;
 mod keep_awake;
 #[path = "../../daemon/measure/src/platform/macos.rs"]
 pub mod macos;
-#[path = "../../daemon/measure/src/platform/macos_check.rs"]
-pub mod macos_check;
 #[path = "../../daemon/measure/src/platform/macos_counters.rs"]
 pub mod macos_counters;
 #[path = "../../daemon/measure/src/platform/macos_host.rs"]
 pub mod macos_host;
 #[path = "../../daemon/measure/src/platform/macos_probe.rs"]
 pub mod macos_probe;
-#[path = "../../daemon/measure/src/platform/macos_processor.rs"]
-pub mod macos_processor;
 #[path = "../../daemon/measure/src/platform/request_totals.rs"]
 mod request_totals;
 #[path = "../../daemon/measure/src/platform/tool_process.rs"]

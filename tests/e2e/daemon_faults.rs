@@ -293,7 +293,6 @@ fn unmounted_target_is_unavailable_and_not_written_to() {
     assert_eq!(fs::read_dir(&stuck).unwrap().count(), 0, "nothing was written to the empty mount point");
 }
 
-#[cfg(target_os = "linux")]
 fn kinds(place: &Place) -> Vec<String> {
     let events = Reader::open(&place.database()).unwrap().events(None).unwrap();
     events.into_iter().map(|event| event.event.kind).collect()
@@ -368,6 +367,7 @@ fn damaged_database_is_quarantined_while_running() {
     assert_all_ok(&place.stored_runs());
     let sandboxes = fs::read_dir(place.path("a")).unwrap().count();
     assert_eq!(sandboxes, 1, "the machine id is kept, so the sandbox is found again");
+    assert!(kinds(&place).contains(&"database".to_owned()), "{:?}", kinds(&place));
 }
 
 #[test]

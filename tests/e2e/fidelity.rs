@@ -42,6 +42,15 @@ fn local_folder_keeps_names_and_nothing_is_left() {
     assert!(stored.out.contains("nas"), "{stored}");
 }
 
+#[test]
+fn target_that_is_given_twice_is_refused() {
+    let place = Place::new();
+    let share = place.folder("share");
+    let call = place.longhaul("fidelity").target("nas", &share).target("nas", &share);
+    call.expect(2).assert_stderr(&["the target name `nas` is used twice"]);
+    assert!(is_empty(&share));
+}
+
 /// Checks two targets, and returns result and detail of the lock that one holds and the other tries, for both.
 fn locks_across(place: &Place, [one, other]: [&Path; 2]) -> Vec<(String, String)> {
     let output = place.longhaul("fidelity --json").target("one", one).target("other", other).expect(0);

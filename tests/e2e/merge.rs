@@ -53,6 +53,28 @@ fn files_that_cannot_be_used_make_no_report() {
 }
 
 #[test]
+fn name_of_a_file_forges_no_line() {
+    let place = Place::new();
+    let files = shared_files(&place);
+    let named = place.path("a\nlonghaul: all is well.json");
+    let assert_harmless = |text: &str| {
+        let is_forged = text.lines().any(|line| line.starts_with("longhaul: all is well"));
+        assert!(text.contains("all is well.json") && !is_forged, "{text}");
+    };
+    fs::copy(&files[0], &named).unwrap();
+    assert_harmless(&place.longhaul("merge check").arg(&named).expect(0).out);
+    fs::write(&named, "{").unwrap();
+    assert_harmless(&place.longhaul("merge check").arg(&named).expect(3).out);
+    assert_harmless(&place.longhaul("merge").arg(&named).expect(5).err);
+    for format in ["text", "json", "md"] {
+        let call = place.longhaul(&format!("merge --format {format}"));
+        let output = call.arg(&files[0]).arg(&named).expect(0);
+        assert_harmless(&output.out);
+        assert_harmless(&output.err);
+    }
+}
+
+#[test]
 fn three_shared_files_merge_into_every_format() {
     let place = Place::new();
     let files = shared_files(&place);

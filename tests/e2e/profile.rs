@@ -9,7 +9,7 @@ use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::{Settings, SliceSelection};
 use longhaul_model::Scale;
 use longhaul_presets::profile::Profile;
-use longhaul_presets::{ContentMode, CustomProfile};
+use longhaul_presets::{ContentMode, Preset};
 
 #[test]
 fn custom_profile_is_checked_and_run_under_its_name() {
@@ -62,7 +62,7 @@ const HEAVY: &str = "summary = \"a film and its notes\"\nslices = 3\n[files.kept
 /// Runs the profile. Returns the bytes that each phase moved, and the slice.
 fn heavy(worker: &mut Sampling, rotation: u64, presets: SliceSelection) -> (Vec<u64>, Option<String>) {
     let profile =
-        CustomProfile::new("heavy", Profile::parse(HEAVY).unwrap(), ContentMode::Incompressible).unwrap();
+        Preset::custom("heavy", Profile::parse(HEAVY).unwrap(), ContentMode::Incompressible).unwrap();
     let settings =
         Settings { custom_profile: Some(profile.to_value()), preset_slices: presets, ..Settings::default() };
     let assignment = Assignment {

@@ -1,6 +1,11 @@
-# configuration.sh - defines `configuration`, which prints a service configuration for the simulated machine, with all reasons to
+# configuration.sh - for scripts in the simulated machine. It defines `wire`, which sets netem options on both ends of the network, and
+# `configuration`, which prints a service configuration for the simulated machine, with all reasons to
 # skip a round disabled. Its arguments NAME=VALUE replace the defaults of TARGETS, WORKLOADS, FILES (files in a tree), ROUNDS
 # (rounds a day), PROBE and COUNTERS (intervals in seconds).
+wire() {   # wire NETEM...
+  tc qdisc change dev vec0 root netem limit 20000 "$@"
+  nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 "$@"
+}
 configuration() (
   TARGETS='local smb3 nfs3 nfs4' WORKLOADS='"folder-index", "photo-batch", "incremental-backup", "time-machine"'
   FILES=400 ROUNDS=6 PROBE=600 COUNTERS=600

@@ -1,7 +1,7 @@
 //! Tests of traffic counters on real servers: they match transfers of known size, and the bytes on the wire match the
 //! cache state that each phase claims.
 
-use crate::machines::{Findings, Lab, note, text};
+use crate::machines::{Findings, Lab, json_lines, note, text};
 use serde_json::Value;
 
 /// Size of the transferred file in bytes. Its content is incompressible, and it fits into the client's memory.
@@ -22,8 +22,7 @@ const MOUNTS: [(&str, &str); 5] = [
 fn counters_match_a_known_transfer() {
     let lab = Lab::up("local smb1 smb2 smb3 nfs3 nfs4");
     let program = env!("CARGO_BIN_EXE_longhaul");
-    let version = lab.run(&format!("{program} --version"));
-    assert!(version.status.success(), "the program does not start in the client: {}", text(&version));
+    lab.assert_starts(program);
     lab.ask("head -c 33554432 /dev/urandom >/m/local/blob && sync");
     let mut findings = Findings::default();
     for (mount, source) in MOUNTS {
@@ -104,7 +103,7 @@ impl Transfers<'_> {
     fn lines(&self, command: &str) -> Vec<Value> {
         let output =
             self.lab.run(&format!("{}-bench traffic /m/{} --around '{command}'", self.program, self.mount));
-        text(&output).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        json_lines(&text(&output))
     }
 
     fn of(&self, lines: &[Value], source: &str, findings: &mut Findings) -> Value {
@@ -123,8 +122,8 @@ fn phases(lab: &Lab, program: &str, findings: &mut Findings) {
         "{program} run --database /m/local/c.sqlite --scale quick --workload photo-batch --rounds 3 --json"
     );
     let output = lab.run(&format!("{run} {}", targets.join(" ")));
-    let runs: Vec<Value> = text(&output).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let runs: Vec<&Value> = runs.iter().filter(|value| value["type"] == "run").collect();
+    let lines = json_lines(&text(&output));
+    let runs: Vec<&Value> = lines.iter().filter(|value| value["type"] == "run").collect();
     findings.check(runs.len() == 12, || format!("{} runs: {}", runs.len(), text(&output)));
     for run in runs {
         for phase in run["phases"].as_array().into_iter().flatten() {

@@ -35,8 +35,8 @@ fn service_stores_two_faults_and_recovers() {
 fn run_faults(names: &[&str]) {
     let lab = Lab::up("local smb3 nfs3 nfs4");
     let program = program();
-    let version = lab.run(&format!("{program} --version && {program}d --version"));
-    assert!(version.status.success(), "the programs do not start in the client: {}", text(&version));
+    lab.assert_starts(program);
+    lab.assert_starts(&format!("{program}d"));
     let mut findings = Findings::default();
     for share in SHARES {
         let service = Service::start(&lab, program, share);
@@ -81,28 +81,19 @@ impl Cell<'_> {
         let before = findings.wrong.len();
         let acknowledged = self.service.runs();
         self.begin_run();
-        match self.run_with_fault() {
-            Ok(seen) => self.judge(&acknowledged, &seen, findings),
-            Err(why) => self.fail(&why, findings),
-        }
+        let seen = self.run_with_fault();
+        self.judge(&acknowledged, &seen, findings);
         note(findings.rows.last().map_or("", String::as_str));
         if findings.wrong.len() > before {
             note(&format!("wrong: {}{}", findings.wrong[before..].join("\n"), self.service.logs()));
         }
     }
 
-    /// Records that the lab could not begin or end the fault.
-    fn fail(&self, why: &str, findings: &mut Findings) {
-        let why = format!("not tested: {}", why.trim());
-        findings.row(&[self.service.share, self.fault.name, &why, "", "", "", "", ""]);
-        findings.wrong.push(format!("{} on {}: {why}", self.fault.name, self.service.share));
-    }
-
     /// Requests a round and returns when the run on the share has created its first large file.
     fn begin_run(&self) {
         let (lab, share) = (self.lab, self.service.share);
         self.service.cap(self.fault.cap);
-        assert!(lab.nas("touch /tmp/begin").status.success(), "{}", lab.logs());
+        lab.ask_nas("touch /tmp/begin");
         lab.net(SLOW);
         self.service.request_round();
         let large = format!(
@@ -115,15 +106,15 @@ impl Cell<'_> {
     }
 
     /// Starts the fault, polls the status while it lasts, ends it and waits until the round is over.
-    fn run_with_fault(&self) -> Result<Seen, String> {
+    fn run_with_fault(&self) -> Seen {
         let since_us = self.lab.ask("date +%s%6N").trim().parse().expect("a clock says a number");
         let since = Timestamp::from_us(since_us);
-        let begun = (self.fault.begin)(self.lab, self.service.share);
-        let answers = begun.map(|()| self.poll_during_fault(since));
-        (self.fault.end)(self.lab, self.service.share)?;
+        (self.fault.begin)(self.lab, self.service.share);
+        let answers = self.poll_during_fault(since);
+        (self.fault.end)(self.lab, self.service.share);
         self.lab.heal();
         self.service.wait_until_idle();
-        Ok(Seen { answers: answers?, since, runs: self.service.runs() })
+        Seen { answers, since, runs: self.service.runs() }
     }
 
     /// Polls the status during the fault and returns the responses. A fault without a duration lasts until the run on

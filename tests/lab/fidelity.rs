@@ -115,11 +115,7 @@ struct Share<'a> {
 
 /// Returns the path of the folder on a share; `None` if it cannot be mounted.
 fn path_of(lab: &Lab, target: &str) -> Option<String> {
-    if target != "afp" {
-        return Some(format!("/m/{target}/media"));
-    }
-    let seen = lab.run("ls /m/afp/media >/dev/null 2>&1 || mount-afp; cd /m/afp/media && pwd -P");
-    text(&seen).lines().last().filter(|_| seen.status.success()).map(str::to_owned)
+    if target == "afp" { lab.afp_path() } else { Some(format!("/m/{target}/media")) }
 }
 
 /// Runs the command on one target, and compares its results with the table. Nothing must be left on the NAS.

@@ -86,7 +86,7 @@ fn hundred_changes_of_each_kind_agree_with_the_oracle() {
 fn lab() -> Lab {
     let lab = Lab::up("local smb2 smb3 nfs3 nfs4");
     lab.ask(&format!("mkdir -p {LOCAL} && cat >{LOCAL}/oracle.py <<'EOF'{ORACLE}EOF"));
-    assert!(lab.nas("mkdir -p /srv/share/fresh && chmod 777 /srv/share/fresh").status.success());
+    lab.ask_nas("mkdir -p /srv/share/fresh && chmod 777 /srv/share/fresh");
     lab
 }
 

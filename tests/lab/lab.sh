@@ -27,10 +27,8 @@
 # Settings (environment): LAB_DIR (default: target/lab of the repository), LAB_LIFELINE (a file: the machines end as
 # soon as no process holds a lock on it, so that a killed caller leaves nothing running), LAB_SHARE (host
 # directories that appear read-write at the same path inside, ':'-separated; default: the git
-# top level of $PWD, else $PWD; the whole host tree is at /host), LAB_MOUNTS, LAB_SUITE
-# (trixie: has Netatalk; bookworm: no AFP), LAB_MEM, LAB_DISK, LAB_ENV (names to pass on),
-# LAB_TIMEOUT (seconds for `run`, default 600), LAB_MIRROR, LAB_AFPFS (prefix of an installed
-# netatalk-client/afpfs-ng: /m/afp then uses its mount_afpfs, which is more stable than gvfs), LAB_AFP_DELAY.
+# top level of $PWD, else $PWD; the whole host tree is at /host), LAB_MOUNTS, LAB_MEM, LAB_ENV (names to pass on),
+# LAB_TIMEOUT (seconds for `run`, default 600), LAB_MIRROR, LAB_AFP_DELAY.
 #
 # Mounts in the client: /m/local /m/smb1 /m/smb2 /m/smb3 /m/nfs3 /m/nfs4 /m/afp. All shares export
 # the same directory of the nas (/srv/share), so one data set serves every protocol.
@@ -38,25 +36,22 @@
 set -eu
 LAB_DIR=${LAB_DIR:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/target/lab}
 LAB_LIFELINE=${LAB_LIFELINE:-}
-LAB_SUITE=${LAB_SUITE:-trixie}
 LAB_MOUNTS=${LAB_MOUNTS:-local smb1 smb2 smb3 nfs3 nfs4 afp}
 LAB_MEM=${LAB_MEM:-1024M}
-LAB_DISK=${LAB_DISK:-8G}                         # sparse
 LAB_MIRROR=${LAB_MIRROR:-$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
   sed -nE 's#^URIs: *(https?://[^ ]*)/debian/? *$#\1#p; s#^deb .*(https?://[^ ]*)/debian/? .*#\1#p' | head -1)}   # the host's mirror
 LAB_SHARE=${LAB_SHARE:-$(git rev-parse --show-toplevel 2>/dev/null || pwd)}
 LAB_TIMEOUT=${LAB_TIMEOUT:-600}
 LAB_ENV=${LAB_ENV:-RUST_LOG RUST_BACKTRACE}
-LAB_AFPFS=${LAB_AFPFS:-}
-LAB_AFP_DELAY=${LAB_AFP_DELAY:-$([ -n "$LAB_AFPFS" ] && echo 0 || echo 6ms)}
-export LAB_LIFELINE LAB_AFPFS LAB_AFP_DELAY LAB_DIR LAB_MEM LAB_MOUNTS LAB_SHARE LAB_TIMEOUT LAB_ENV
+LAB_AFP_DELAY=${LAB_AFP_DELAY:-6ms}
+export LAB_LIFELINE LAB_AFP_DELAY LAB_DIR LAB_MEM LAB_MOUNTS LAB_SHARE LAB_TIMEOUT LAB_ENV
 ROOT=$LAB_DIR/root RUN=$LAB_DIR/run KER=$LAB_DIR/kernel
 PATH=$PATH:/usr/sbin:/sbin
 export ROOT RUN KER
 
 CORE="bash coreutils dash debianutils sed grep gawk findutils tar gzip diffutils base-files base-passwd libc-bin
  util-linux mount procps hostname netbase kmod iproute2 iputils-ping e2fsprogs python3-minimal libpython3-stdlib attr acl strace tcpdump"
-NAS="$CORE samba samba-common-bin nfs-kernel-server nfs-common"          # + netatalk where the suite has it
+NAS="$CORE samba samba-common-bin nfs-kernel-server nfs-common"
 # gvfs is from bookworm, because gvfsd-afp of trixie (1.57.2) crashes after a few file creations
 CLIENT="$CORE cifs-utils nfs-common smbclient keyutils gvfs-fuse gvfs-backends libglib2.0-bin fuse3 dbus-daemon dbus-bin fio dmsetup ethtool"
 
@@ -123,7 +118,7 @@ check() { # checks the requirements that cannot be installed: processor, tools, 
 }
 
 setup() {
-  local want; want="v2 $LAB_SUITE $(printf %s "$CLIENT$NAS" | cksum)"
+  local want; want="v2 trixie $(printf %s "$CLIENT$NAS" | cksum)"
   if [ "$(cat "$LAB_DIR/.ready" 2>/dev/null || true)" != "$want" ]; then
     check; local t0=$SECONDS
     down; rm -rf "$ROOT" "$KER" "$LAB_DIR/.ready"; mkdir -p "$ROOT" "$KER"
@@ -133,8 +128,8 @@ setup() {
     (cd "$LAB_DIR/apt/bookworm/cache" && apt_iso bookworm apt-get -qq download user-mode-linux)
     dpkg-deb -x "$(ls -t "$LAB_DIR/apt/bookworm/cache"/user-mode-linux_*.deb | head -1)" "$KER"
     make_root "$ROOT/client" bookworm $CLIENT
-    [ "$LAB_SUITE" = bookworm ] || { apt_iso "$LAB_SUITE" apt-get -qq update; NAS="$NAS netatalk netatalk-tests"; }
-    make_root "$ROOT/nas" "$LAB_SUITE" $NAS
+    apt_iso trixie apt-get -qq update
+    make_root "$ROOT/nas" trixie $NAS netatalk netatalk-tests
     rm -rf "$LAB_DIR/apt"
     echo "$want" >"$LAB_DIR/.ready"
     say "set up in $((SECONDS - t0)) s, $(du -sm "$LAB_DIR" | cut -f1) MB"
@@ -252,7 +247,7 @@ for m in $(tr + ' ' <<<"$labmounts"); do (
           mount -t cifs //10.77.0.2/share /m/$m -o vers=$v,username=lab,password=labpw,nosharesock,iocharset=utf8;;
     nfs3) up 2049; mount -t nfs 10.77.0.2:/srv/share /m/nfs3 -o vers=3,nolock,tcp;;
     nfs4) up 2049; mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2;;
-    afp)  { [ -n "$labafpfs" ] || [ -x /usr/libexec/gvfsd-afp ]; } && up 548 && bash /etc/lab/mount-afp;;
+    afp)  [ -x /usr/libexec/gvfsd-afp ] && up 548 && bash /etc/lab/mount-afp;;
   esac && echo "$(cut -d' ' -f1 /proc/uptime) $m mounted" || echo "mount of $m failed"
 ) & jobs+=($!); done
 wait "${jobs[@]}"
@@ -261,10 +256,6 @@ wait
 E
 # ---- AFP: gvfs through FUSE. Also `lab.sh run mount-afp` after its backend died (see README) ----
 cat >"$ROOT/etc/lab/mount-afp" <<'E'
-if [ -n "$labafpfs" ]; then
-  umount -l /m/afp 2>/dev/null; pkill -9 -x afpfsd; export LD_LIBRARY_PATH=$(ls -d "$labafpfs"/lib/x86_64-linux-gnu "$labafpfs"/lib 2>/dev/null | tr '\n' :)
-  PATH=$labafpfs/bin:$PATH exec mount_afpfs afp://lab:labpw@10.77.0.2/share /m/afp
-fi
 export XDG_RUNTIME_DIR=/run/user/0 DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/0/bus GIO_USE_VOLUME_MONITOR=unix
 [ -S /run/user/0/bus ] || dbus-daemon --session --address=$DBUS_SESSION_BUS_ADDRESS --fork
 pkill -9 -x gvfsd-afp
@@ -332,7 +323,7 @@ def boot(r):
     fd = wire[r].fileno()
     vm[r] = subprocess.Popen([f"{KER}/usr/bin/linux.uml", f"mem={E['LAB_MEM']}", "root=/dev/root", "rootfstype=hostfs",
         f"rootflags={ROOT}/{r}", "rw", "quiet", "init=/init", f"role={r}", f"labrun={RUN}", f"labmods={KER}/usr/lib/uml/modules", f"labshare={E['LAB_SHARE']}",
-        f"afpdelay={E['LAB_AFP_DELAY']}", f"labafpfs={E['LAB_AFPFS']}", f"labmounts={E['LAB_MOUNTS'].replace(' ', '+')}", f"ubd0={LAB}/{r}.img", f"umid=lab-{r}-{os.getpid()}", f"uml_dir={RUN}/uml",
+        f"afpdelay={E['LAB_AFP_DELAY']}", f"labmounts={E['LAB_MOUNTS'].replace(' ', '+')}", f"ubd0={LAB}/{r}.img", f"umid=lab-{r}-{os.getpid()}", f"uml_dir={RUN}/uml",
         "con=null", "con0=null,fd:1", f"vec0:transport=fd,fd={fd},mac=02:00:00:00:00:0{1 if r == 'client' else 2},depth=128"],
         pass_fds=[fd], stdin=subprocess.DEVNULL, stdout=open(f"{RUN}/{r}.log", "ab"), stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=die_with_us)
     open(f"{RUN}/{r}.pid", "w").write(str(vm[r].pid))
@@ -378,7 +369,7 @@ up() {
   local t0; t0=$(date +%s%N)
   rm -rf "$RUN"; mkdir -p "$RUN"/{io/nas,io/client,ctl,uml}
   local r; for r in nas client; do
-    rm -f "$LAB_DIR/$r.img"; truncate -s "$LAB_DISK" "$LAB_DIR/$r.img"
+    rm -f "$LAB_DIR/$r.img"; truncate -s 8G "$LAB_DIR/$r.img"   # sparse
     mke2fs -q -t ext4 -E lazy_itable_init=1,lazy_journal_init=1,nodiscard "$LAB_DIR/$r.img"
   done
   supervisor >"$RUN/supervisor.py"

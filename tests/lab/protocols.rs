@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::machines::{Findings, Lab, note, program, skip, text};
+use crate::machines::{Findings, Lab, json_lines, note, program, skip, text};
 use serde_json::Value;
 
 /// Targets, each with the protocol that must be detected. All shares export the same folder of the NAS.
@@ -50,8 +50,7 @@ fn check_run(findings: &mut Findings, run: &Value, (protocol, outcome): (&str, &
 fn every_workload_runs_on_every_protocol() {
     let lab = Lab::up("local smb1 smb2 smb3 nfs3 nfs4 afp");
     let program = program();
-    let version = lab.run(&format!("{program} --version"));
-    assert!(version.status.success(), "the program does not start in the client: {}", text(&version));
+    lab.assert_starts(program);
     lab.ask("mkdir -p /m/local/media /m/nfs3/media && chmod 777 /m/nfs3/media");
     let mut findings = Findings::default();
     std::thread::scope(|scope| {
@@ -133,9 +132,8 @@ fn kernel_clients(lab: &Lab, program: &str, findings: &mut Findings) {
 
 /// Returns the run records in the output of `--json`.
 fn runs(output: &std::process::Output) -> Vec<Value> {
-    let values = String::from_utf8_lossy(&output.stdout).into_owned();
-    let values = values.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let runs: Vec<Value> = values.filter(|value| value["type"] == "run").collect();
+    let mut runs = json_lines(&String::from_utf8_lossy(&output.stdout));
+    runs.retain(|value| value["type"] == "run");
     if runs.is_empty() {
         note(&format!("no run: {}", text(output)));
     }
@@ -204,7 +202,7 @@ fn afp(lab: &Lab, program: &str) -> Findings {
             check_backup_on_server(lab, ("afp", AFP_DATABASE), &mut findings);
         }
     }
-    let path = afp_path(lab);
+    let path = lab.afp_path();
     match path {
         Some(path) if !has_crashed => {
             clean(
@@ -220,15 +218,9 @@ fn afp(lab: &Lab, program: &str) -> Findings {
     findings
 }
 
-/// Returns the real path of the AFP folder, after mounting it again if needed.
-fn afp_path(lab: &Lab) -> Option<String> {
-    let seen = lab.run("ls /m/afp/media >/dev/null 2>&1 || mount-afp; cd /m/afp/media && pwd -P");
-    text(&seen).lines().last().filter(|_| seen.status.success()).map(str::to_owned)
-}
-
 /// Runs a workload on AFP and checks it. Returns false if the mount is gone afterwards.
 fn afp_task(lab: &Lab, program: &str, workload: &str, findings: &mut Findings) -> bool {
-    let Some(path) = afp_path(lab) else {
+    let Some(path) = lab.afp_path() else {
         skip(&format!("afp {workload}"), "the AFP share cannot be mounted");
         findings.rows.push(format!("| afp | AFP | {workload} | skipped: not mounted | | |"));
         return false;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::machines::simulated::Simulation;
-use crate::machines::{Findings, text};
+use crate::machines::{Findings, json_lines, text};
 use serde_json::Value;
 
 /// One-way delays of the network.
@@ -119,7 +119,7 @@ impl Cell<'_> {
     fn lines(&self, rest: &str) -> Vec<Value> {
         let file = self.export.join(format!("{}-{}-{rest}", self.delay, self.program));
         let printed = std::fs::read_to_string(file).unwrap_or_default();
-        printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        json_lines(&printed)
     }
 
     /// Returns the replays that succeeded.

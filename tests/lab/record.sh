@@ -14,10 +14,7 @@ declare -A programs=(
   [unpack]='mkdir unpacked; tar -C unpacked --no-same-owner -xf /m/local/tree.tar'
   [edit]='for file in tree/*/*1.jpg; do cp "$file" "$file.tmp"; mv "$file.tmp" "$file"; rm -f "$file~"; done'
 )
-network() {
-  tc qdisc change dev vec0 root netem limit 20000 delay "$1"
-  nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 delay "$1"
-}
+. "${BASH_SOURCE[0]%/*}/configuration.sh"
 for folder in $(seq 6); do
   mkdir -p "/m/local/tree/folder $folder"
   for file in $(seq 20); do head -c $((1000 << (file % 7))) /dev/urandom >"/m/local/tree/folder $folder/file $file.jpg"; done
@@ -63,7 +60,7 @@ replay() {   # replay DELAY PROGRAM FROM SHARE: two rounds on SHARE of what was 
   longhaul export ops --format json >"$EXPORT/$name.operations"
 }
 for delay in ${1//+/ }; do
-  network "$delay"
+  wire delay "$delay"
   for program in ${2//+/ }; do
     for share in smb3 nfs3 nfs4; do measure "$delay" "$program" "$share"; done
     for share in smb3 nfs3 nfs4; do replay "$delay" "$program" "$share" "$share"; done

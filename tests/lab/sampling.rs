@@ -1,16 +1,16 @@
 //! Tests of sampling on real servers: a cut cable is one stall, a changed mount option is an event and a new epoch.
 
 use std::cell::Cell;
-use std::process::Child;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::machines::{Lab, note, text};
+use crate::machines::daemon::Daemon;
+use crate::machines::{Lab, json_lines, note};
 use longhaul_model::time::{SECOND, Timestamp};
 use serde_json::Value;
 
 const SHARES: [&str; 3] = ["smb3", "nfs3", "nfs4"];
-const DATABASE: &str = "/m/local/sampling/l.sqlite";
-const CONFIG: &str = "/m/local/sampling/c.toml";
+/// Folder of the service in the client.
+const FOLDER: &str = "/m/local/sampling";
 /// Interval between two slots of the probe, in seconds. Every other slot is a read, which needs the network.
 const INTERVAL: f64 = 1.0;
 /// Duration of the cut.
@@ -18,167 +18,132 @@ const CUT: Duration = Duration::from_secs(20);
 /// Allowed difference between the start and end of a stall and those seen by an independent reader, in seconds.
 const TOLERANCE: f64 = 1.0;
 
-/// Service running in the client machine of the lab.
-struct Service<'a> {
-    lab: &'a Lab,
-    process: Child,
-}
-
 #[test]
 #[ignore = "boots two virtual machines; run with --ignored"]
 fn cut_cable_is_one_stall_and_remount_opens_an_epoch() {
     let lab = Lab::up("local smb3 nfs3 nfs4");
-    let version = lab.run(&format!("{} --version", env!("CARGO_BIN_EXE_longhauld")));
-    assert!(version.status.success(), "the program does not start in the client: {}", text(&version));
-    lab.ask("mkdir -p /m/local/sampling /m/local/media /m/nfs4/media && chmod 777 /m/nfs4/media");
-    let service = Service::start(&lab);
+    lab.assert_starts(env!("CARGO_BIN_EXE_longhauld"));
+    lab.ask("mkdir -p /m/local/media /m/nfs4/media && chmod 777 /m/nfs4/media");
+    let service = start(&lab);
     let mut wrong = vec![];
     note(
         "\n| share | start, seconds after the reader's | end, seconds after the reader's | duration | calls |\n|---|---|---|---|---|",
     );
-    wrong.extend(service.cut());
-    wrong.extend(service.other_option().err());
+    wrong.extend(cut(&service));
+    wrong.extend(other_option(&service).err());
     note(&service.ask("stalls --since 1h"));
     note(&service.ask("events --since 1h"));
     note(&service.ask("latency --since 1h"));
     assert!(wrong.is_empty(), "{}{}", wrong.join("\n"), lab.logs());
 }
 
-impl<'a> Service<'a> {
-    /// Starts the service and waits until every probe is active.
-    fn start(lab: &'a Lab) -> Self {
-        let targets =
-            SHARES.map(|share| format!("[targets.{share}]\npath = \"/m/{share}/media\"\n")).concat();
-        let config = format!(
-            "scale = \"quick\"\nworkloads = [\"folder-index\"]\n[folder-index]\nfiles = 200\n[schedule]\nrounds-per-day = 1\nfreshness = false\n\
-             [sampling]\nprobe-when = \"always\"\nprobe-interval-seconds = 1\n{targets}"
-        );
-        lab.ask(&format!("cat >{CONFIG} <<'EOF'\n{config}EOF"));
-        let program = env!("CARGO_BIN_EXE_longhauld");
-        let process =
-            lab.start(&format!("HOME=/m/local/sampling {program} --config {CONFIG} --database {DATABASE}"));
-        let service = Self { lab, process };
-        service.wait("every probe to answer", || {
-            let status: Value = serde_json::from_str(&service.ask("status --json")).unwrap_or_default();
-            let targets = status["targets"].as_array().cloned().unwrap_or_default();
-            targets.len() == 3 && targets.iter().all(|target| target["probe"]["name"] == "active")
-        });
-        // The first round ends with a check of every share. A check stops the process of a share that does not answer, and
-        // then the end of a stall is known to a second only.
-        service.wait("the first round to end", || {
-            let status: Value = serde_json::from_str(&service.ask("status --json")).unwrap_or_default();
-            status["state"]["name"] != "measuring" && status["last_round"]["number"].is_i64()
-        });
-        // The probe creates the files that it reads between its requests, which takes a while.
-        std::thread::sleep(Duration::from_secs(20));
-        service
-    }
+/// Starts the service and waits until every probe is active.
+fn start(lab: &Lab) -> Daemon<'_> {
+    let targets = SHARES.map(|share| format!("[targets.{share}]\npath = \"/m/{share}/media\"\n")).concat();
+    let config = format!(
+        "scale = \"quick\"\nworkloads = [\"folder-index\"]\n[folder-index]\nfiles = 200\n[schedule]\nrounds-per-day = 1\nfreshness = false\n\
+         [sampling]\nprobe-when = \"always\"\nprobe-interval-seconds = 1\n{targets}"
+    );
+    let service = Daemon::start(lab, FOLDER, &config);
+    service.wait("every probe to answer", || {
+        let status = service.status();
+        let targets = status["targets"].as_array().cloned().unwrap_or_default();
+        targets.len() == 3 && targets.iter().all(|target| target["probe"]["name"] == "active")
+    });
+    // The first round ends with a check of every share. A check stops the process of a share that does not answer, and
+    // then the end of a stall is known to a second only.
+    service.wait("the first round to end", || {
+        let status = service.status();
+        status["state"]["name"] != "measuring" && status["last_round"]["number"].is_i64()
+    });
+    // The probe creates the files that it reads between its requests, which takes a while.
+    std::thread::sleep(Duration::from_secs(20));
+    service
+}
 
-    fn ask(&self, command: &str) -> String {
-        let program = env!("CARGO_BIN_EXE_longhaul");
-        let command =
-            format!("HOME=/m/local/sampling {program} --config {CONFIG} --database {DATABASE} {command}");
-        text(&self.lab.run(&command))
-    }
+/// Cuts the network of all shares for a while. On each share an independent reader reads five times a second and
+/// records how long it waited; the recorded stall must match. Returns the violations.
+fn cut(service: &Daemon<'_>) -> Vec<String> {
+    let watchers = SHARES.map(|share| {
+        let file = format!("/m/{share}/watched");
+        service.lab.ask(&format!("head -c 4096 /dev/urandom >{file} && sync"));
+        let script = concat!("/host", env!("CARGO_MANIFEST_DIR"), "/tests/lab/watch.py");
+        service.lab.start(&format!("python3 {script} {file} 75"))
+    });
+    std::thread::sleep(Duration::from_secs(5));
+    let since = now();
+    service.lab.cut();
+    std::thread::sleep(CUT);
+    service.lab.heal();
+    let seen = watchers.map(|watcher| watcher.wait_with_output().expect("the client answers").stdout);
+    let same = |(share, seen): (&str, &Vec<u8>)| {
+        let (began, ended) = longest(&String::from_utf8_lossy(seen)).ok_or("the reader recorded nothing")?;
+        has_one_stall(service, share, since, (began, ended))
+    };
+    SHARES.into_iter().zip(&seen).filter_map(|pair| same(pair).err()).collect()
+}
 
-    fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
-        let patience = Instant::now() + Duration::from_secs(180);
-        while !is_so() {
-            assert!(Instant::now() < patience, "timed out waiting for {what}{}", self.lab.logs());
-            std::thread::sleep(Duration::from_secs(1));
-        }
-    }
-
-    /// Cuts the network of all shares for a while. On each share an independent reader reads five times a second and
-    /// records how long it waited; the recorded stall must match. Returns the violations.
-    fn cut(&self) -> Vec<String> {
-        let watchers = SHARES.map(|share| {
-            let file = format!("/m/{share}/watched");
-            self.lab.ask(&format!("head -c 4096 /dev/urandom >{file} && sync"));
-            let script = concat!("/host", env!("CARGO_MANIFEST_DIR"), "/tests/lab/watch.py");
-            self.lab.start(&format!("python3 {script} {file} 75"))
-        });
-        std::thread::sleep(Duration::from_secs(5));
-        let since = now();
-        self.lab.cut();
-        std::thread::sleep(CUT);
-        self.lab.heal();
-        let seen = watchers.map(|watcher| watcher.wait_with_output().expect("the client answers").stdout);
-        let same = |(share, seen): (&str, &Vec<u8>)| {
-            let (began, ended) =
-                longest(&String::from_utf8_lossy(seen)).ok_or("the reader recorded nothing")?;
-            self.has_one_stall(share, since, (began, ended))
+/// Waits until the stall has an end, and compares it with the reader's longest call.
+fn has_one_stall(
+    service: &Daemon<'_>,
+    share: &str,
+    since: Timestamp,
+    (began, ended): (f64, f64),
+) -> Result<(), String> {
+    let of_share = || {
+        let lines = json_lines(&service.ask("stalls --since 1h --json")).into_iter();
+        let is_it = |stall: &Value| {
+            stall["target"] == share && stall["started_us"].as_i64() >= Some((since - 2 * SECOND).as_us())
         };
-        SHARES.into_iter().zip(&seen).filter_map(|pair| same(pair).err()).collect()
+        lines.filter(is_it).collect::<Vec<Value>>()
+    };
+    service.wait("the stall to be over", || of_share().iter().any(|stall| stall["ended_us"].is_i64()));
+    let stalls = of_share();
+    let seconds = |key: &str| stalls[0][key].as_i64().map_or(f64::NAN, |us| us as f64 / 1e6);
+    let (late, later) = (seconds("started_us") - began, seconds("ended_us") - ended);
+    let (lasted, calls) = (seconds("ended_us") - seconds("started_us"), &stalls[0]["calls"]);
+    note(&format!("| {share} | {late:+.2} | {later:+.2} | {lasted:.1} s | {calls} |"));
+    let start_matches = (-TOLERANCE..=2.0 * INTERVAL + TOLERANCE).contains(&late);
+    if stalls.len() == 1 && start_matches && later.abs() <= TOLERANCE {
+        return Ok(());
     }
+    let count = stalls.len();
+    Err(format!("{share}: {count} stalls, start off by {late:+.2} s, end by {later:+.2} s: {stalls:?}"))
+}
 
-    /// Waits until the stall has an end, and compares it with the reader's longest call.
-    fn has_one_stall(&self, share: &str, since: Timestamp, (began, ended): (f64, f64)) -> Result<(), String> {
-        let of_share = || {
-            let output = self.ask("stalls --since 1h --json");
-            let lines = output.lines().filter_map(|line| serde_json::from_str(line).ok());
-            let is_it = |stall: &Value| {
-                stall["target"] == share && stall["started_us"].as_i64() >= Some((since - 2 * SECOND).as_us())
-            };
-            lines.filter(is_it).collect::<Vec<Value>>()
-        };
-        self.wait("the stall to be over", || of_share().iter().any(|stall| stall["ended_us"].is_i64()));
-        let stalls = of_share();
-        let seconds = |key: &str| stalls[0][key].as_i64().map_or(f64::NAN, |us| us as f64 / 1e6);
-        let (late, later) = (seconds("started_us") - began, seconds("ended_us") - ended);
-        let (lasted, calls) = (seconds("ended_us") - seconds("started_us"), &stalls[0]["calls"]);
-        note(&format!("| {share} | {late:+.2} | {later:+.2} | {lasted:.1} s | {calls} |"));
-        let start_matches = (-TOLERANCE..=2.0 * INTERVAL + TOLERANCE).contains(&late);
-        if stalls.len() == 1 && start_matches && later.abs() <= TOLERANCE {
-            return Ok(());
-        }
-        let count = stalls.len();
-        Err(format!("{share}: {count} stalls, start off by {late:+.2} s, end by {later:+.2} s: {stalls:?}"))
-    }
-
-    /// Remounts a share with another option. The service must detect the remount, and the next round must open an
-    /// epoch.
-    fn other_option(&self) -> Result<(), String> {
-        self.round();
-        let remount =
-            "umount -l /m/nfs4 && mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2,rsize=65536,wsize=65536";
-        self.lab.ask(remount);
-        self.wait("the remount to be noticed", || {
-            self.ask("events --since 5m --target nfs4 --json").contains("65536")
-        });
-        self.round();
-        let events = self.ask("events --since 1h --target nfs4 --json");
-        let kinds: Vec<Value> = events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let is_epoch = |event: &&Value| event["event"]["kind"] == "epoch";
-        match kinds.iter().filter(is_epoch).count() {
-            0 => Err(format!("no epoch was opened: {events}")),
-            _ => Ok(()),
-        }
-    }
-
-    /// Runs one round and waits for its end.
-    fn round(&self) {
-        let done = || {
-            let status: Value = serde_json::from_str(&self.ask("status --json")).unwrap_or_default();
-            (status["state"]["name"] != "measuring")
-                .then(|| status["last_round"]["number"].as_i64().unwrap_or(0))
-        };
-        // A round or an examination that is running would be taken for the requested round.
-        let before = Cell::new(None);
-        self.wait("the service to be free", || {
-            before.set(done());
-            before.get().is_some()
-        });
-        self.ask("round");
-        self.wait("a round", || done().is_some_and(|number| Some(number) > before.get()));
+/// Remounts a share with another option. The service must detect the remount, and the next round must open an
+/// epoch.
+fn other_option(service: &Daemon<'_>) -> Result<(), String> {
+    round(service);
+    let remount = "umount -l /m/nfs4 && mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2,rsize=65536,wsize=65536";
+    service.lab.ask(remount);
+    service.wait("the remount to be noticed", || {
+        service.ask("events --since 5m --target nfs4 --json").contains("65536")
+    });
+    round(service);
+    let events = service.ask("events --since 1h --target nfs4 --json");
+    let kinds = json_lines(&events);
+    let is_epoch = |event: &&Value| event["event"]["kind"] == "epoch";
+    match kinds.iter().filter(is_epoch).count() {
+        0 => Err(format!("no epoch was opened: {events}")),
+        _ => Ok(()),
     }
 }
 
-impl Drop for Service<'_> {
-    fn drop(&mut self) {
-        self.lab.run("pkill -x longhauld");
-        let _ = self.process.wait();
-    }
+/// Runs one round and waits for its end.
+fn round(service: &Daemon<'_>) {
+    let done = || {
+        let status = service.status();
+        (status["state"]["name"] != "measuring").then(|| status["last_round"]["number"].as_i64().unwrap_or(0))
+    };
+    // A round or an examination that is running would be taken for the requested round.
+    let before = Cell::new(None);
+    service.wait("the service to be free", || {
+        before.set(done());
+        before.get().is_some()
+    });
+    service.ask("round");
+    service.wait("a round", || done().is_some_and(|number| Some(number) > before.get()));
 }
 
 /// Returns start and end of the longest call, from lines with both times in seconds.

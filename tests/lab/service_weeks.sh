@@ -29,11 +29,9 @@ until_eighth() {
   date +"simulated: %F %R, $2; resident, with workers, descriptors, threads, database: $(facts)" >&2
   keep
 }
-nas() { nsenter --net=/run/netns/nas "$@"; }
-delay() { tc qdisc change dev vec0 root netem limit 20000 delay "$1"; nas tc qdisc change dev s0 root netem limit 20000 delay "$1"; }
 
 until_eighth 1 'no change'
-until_eighth 2 'delay rises'; delay 2ms; sleep 86400; delay 250us
+until_eighth 2 'delay rises'; wire delay 2ms; sleep 86400; wire delay 250us
 until_eighth 3 'no change'
 until_eighth 4 'wire is cut'; ip link set vec0 down; sleep $night; ip link set vec0 up
 until_eighth 5 'no change'

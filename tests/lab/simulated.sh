@@ -125,7 +125,7 @@ E
   # Own process group that is terminated when this script ends, even if the script is killed.
   setsid setpriv --pdeathsig TERM timeout -k 5 "$TIMEOUT" "$K" mem=$MEM time-travel=inf-cpu root=/dev/root rootfstype=hostfs \
     rootflags="$LAB_DIR/root/client" rw quiet loglevel=1 init=/init-simulated \
-    nasroot="$LAB_DIR/root/nas" labrun="$w" labshare="$LAB_SHARE" labafpfs= ttnet="${NET// /+}" ttdisk="${SIMULATED_DISK:-}" ttmounts="${MOUNTS// /+}" ttstart="$START" \
+    nasroot="$LAB_DIR/root/nas" labrun="$w" labshare="$LAB_SHARE" ttnet="${NET// /+}" ttdisk="${SIMULATED_DISK:-}" ttmounts="${MOUNTS// /+}" ttstart="$START" \
     con=null con0=null,fd:1 uml_dir="$w/uml" umid=simulated </dev/null &
   machine=$!; trap 'kill $machine 2>/dev/null || true; rm -rf "$w"' EXIT
   wait $machine || true

@@ -4,9 +4,8 @@
 
 use std::time::Duration;
 
-use crate::machines::{Findings, Lab, note, text};
+use crate::machines::{Findings, Lab, json_lines, note, text};
 use longhaul_model::time::SECOND;
-use serde_json::Value;
 
 /// Tasks of a trial. A rhythm must show in two of them.
 const WORKLOADS: &str = "--workload folder-index --workload photo-batch --workload incremental-backup";
@@ -92,7 +91,7 @@ impl Trial<'_> {
         }
         findings.check(run.status.success(), || format!("{share}, {}: {}", fault.name, text(&run)));
         let lines = lab.ask(&format!("{longhaul} stalls --causes --since 1h --json"));
-        let named: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let named = json_lines(&lines);
         let causes: Vec<&str> = named.iter().filter_map(|named| named["cause"].as_str()).collect();
         let evidence = named.first().map(|named| named["evidence"].to_string()).unwrap_or_default();
         note(&format!("{share}, {}, trial {trial}: {causes:?} {evidence}", fault.name));

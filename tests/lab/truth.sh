@@ -7,10 +7,7 @@ set -eu
 share=$1 profile=${BASH_SOURCE[0]%.sh}.toml
 export HOME=/root
 "${LONGHAUL:?}" --version || exit 77
-delay() {
-  tc qdisc change dev vec0 root netem limit 20000 delay "$1"
-  nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 delay "$1"
-}
+. "${BASH_SOURCE[0]%/*}/configuration.sh"
 traced() {   # traced COMMAND...: runs a command under strace, with a file for each thread, so that no line is split
   strace -ff -y -ttt -T -s 0 -o "$out/calls" -e trace=statx,openat,close,pread64,pwrite64,fsync,getdents64,renameat,unlinkat "$@"
 }
@@ -18,7 +15,7 @@ traced() {   # traced COMMAND...: runs a command under strace, with a file for e
 for one_way in ${2//+/ }; do
   at=/m/$share/at-$one_way here=/root/$one_way out=$EXPORT/$share-$one_way
   mkdir -p "$at" "$here" "$out"
-  delay "$one_way"
+  wire delay "$one_way"
   where=(--config "$here/config.toml" --database "$here/l.sqlite")
   # Quiet hours prevent rounds, so that only the probe works.
   {

@@ -5,10 +5,10 @@
 //! and syncs each, and makes folders: each of these calls causes one request. Not compared: attributes, which no single
 //! call causes, and what SMB opens, because it also opens a file to look up its name.
 
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::machines::{Findings, Lab, note, text};
+use crate::machines::daemon::Daemon;
+use crate::machines::{Findings, Lab, note};
 use serde_json::Value;
 
 /// Number of files that the program reads and writes, and of folders that it makes.
@@ -17,8 +17,6 @@ const CALLS: u64 = 400;
 const TOLERANCE: f64 = 0.02;
 /// Time in which the latency probe is the only program that uses the shares.
 const PROBED: Duration = Duration::from_secs(90);
-const DATABASE: &str = "/m/local/usage/l.sqlite";
-const CONFIG: &str = "/m/local/usage/c.toml";
 
 /// A share, and the kinds of request that are compared with system calls.
 struct Share {
@@ -67,10 +65,10 @@ fn counted_usage_agrees_with_strace() {
         ));
     }
     let mut findings = Findings::default();
-    let service = Service::start(&lab, "never");
-    let traced: Vec<String> = SHARES.iter().map(|share| service.run_program(share)).collect();
+    let service = start(&lab, "never");
+    let traced: Vec<String> = SHARES.iter().map(|share| run_program(&lab, share)).collect();
     std::thread::sleep(Duration::from_secs(5));
-    let usage = service.stop();
+    let usage = stop(service);
     for (share, traced) in SHARES.iter().zip(&traced) {
         compare(share, (traced, &usage), &mut findings);
     }
@@ -82,17 +80,16 @@ fn counted_usage_agrees_with_strace() {
 #[ignore = "boots two virtual machines; run with --ignored"]
 fn requests_of_the_probe_are_no_usage() {
     let lab = Lab::up("local smb3 nfs3 nfs4");
-    lab.ask("mkdir -p /m/local/usage");
     for Share { name, .. } in SHARES {
         lab.ask(&format!("mkdir -p /m/{name}/use-{name}"));
     }
-    let service = Service::start(&lab, "always");
+    let service = start(&lab, "always");
     std::thread::sleep(PROBED);
-    let status: Value = serde_json::from_str(&service.ask("status --json")).unwrap_or_default();
+    let status = service.status();
     // The pause ends the probe, which then reports its last samples.
     service.ask("pause");
     std::thread::sleep(Duration::from_secs(10));
-    let usage = service.stop();
+    let usage = stop(service);
     let mut findings = Findings::default();
     for target in status["targets"].as_array().into_iter().flatten() {
         findings.check(target["probe"]["name"] == "active", || format!("no probe: {target}"));
@@ -143,72 +140,37 @@ fn calls_on(traced: &str, causes: &[&str], share: &str) -> u64 {
     traced.lines().filter(is_call).count() as u64
 }
 
-/// Service running in the client machine of the lab. It makes no rounds.
-struct Service<'a> {
-    lab: &'a Lab,
-    process: Option<Child>,
+/// Starts a service that makes no rounds, and waits until it has read the counters. `probe_when` says when its probe sends requests.
+fn start<'a>(lab: &'a Lab, probe_when: &str) -> Daemon<'a> {
+    let targets =
+        SHARES.map(|Share { name, .. }| format!("[targets.{name}]\npath = \"/m/{name}/use-{name}\"\n"));
+    let config = format!(
+        "[schedule]\nquiet-hours = \"00:00-23:59\"\n[sampling]\nprobe-when = \"{probe_when}\"\n\
+         probe-interval-seconds = 1\ncounter-interval-seconds = 1\n{}",
+        targets.concat()
+    );
+    let service = Daemon::start(lab, "/m/local/usage", &config);
+    service.wait("the service to start", || service.ask("status --json").contains("\"targets\""));
+    // The first look at the targets sends requests.
+    std::thread::sleep(Duration::from_secs(15));
+    service
 }
 
-impl<'a> Service<'a> {
-    /// Starts the service, and waits until it has read the counters. `probe_when` says when its probe sends requests.
-    fn start(lab: &'a Lab, probe_when: &str) -> Self {
-        let targets =
-            SHARES.map(|Share { name, .. }| format!("[targets.{name}]\npath = \"/m/{name}/use-{name}\"\n"));
-        let config = format!(
-            "[schedule]\nquiet-hours = \"00:00-23:59\"\n[sampling]\nprobe-when = \"{probe_when}\"\n\
-             probe-interval-seconds = 1\ncounter-interval-seconds = 1\n{}",
-            targets.concat()
-        );
-        lab.ask(&format!("cat >{CONFIG} <<'EOF'\n{config}EOF"));
-        let program = env!("CARGO_BIN_EXE_longhauld");
-        let process =
-            lab.start(&format!("HOME=/m/local/usage {program} --config {CONFIG} --database {DATABASE}"));
-        let service = Self { lab, process: Some(process) };
-        let patience = Instant::now() + Duration::from_secs(180);
-        while !service.ask("status --json").contains("\"targets\"") {
-            assert!(Instant::now() < patience, "the service does not start{}", lab.logs());
-            std::thread::sleep(Duration::from_secs(1));
-        }
-        // The first look at the targets sends requests.
-        std::thread::sleep(Duration::from_secs(15));
-        service
-    }
-
-    fn ask(&self, command: &str) -> String {
-        let program = env!("CARGO_BIN_EXE_longhaul");
-        let command =
-            format!("HOME=/m/local/usage {program} --config {CONFIG} --database {DATABASE} {command}");
-        text(&self.lab.run(&command))
-    }
-
-    /// Runs the program on a share with an empty cache, and returns the calls that strace recorded.
-    fn run_program(&self, share: &Share) -> String {
-        let name = share.name;
-        let trace = "strace -f -y -e trace=openat,read,write,mkdir -o /m/local/usage/trace";
-        self.lab.ask(&format!(
-            "echo 3 >/proc/sys/vm/drop_caches; {trace} \
-             python3 /m/local/usage/program.py /m/{name}/use-{name} {CALLS}; sync"
-        ));
-        self.lab.ask("cat /m/local/usage/trace")
-    }
-
-    /// Ends the service, which stores what it counted, and returns it.
-    fn stop(mut self) -> Value {
-        self.lab.run("pkill -x longhauld");
-        if let Some(process) = &mut self.process {
-            let _ = process.wait();
-        }
-        let printed = self.ask("usage --json");
-        note(&self.ask("usage"));
-        serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
-    }
+/// Runs the program on a share with an empty cache, and returns the calls that strace recorded.
+fn run_program(lab: &Lab, share: &Share) -> String {
+    let name = share.name;
+    let trace = "strace -f -y -e trace=openat,read,write,mkdir -o /m/local/usage/trace";
+    lab.ask(&format!(
+        "echo 3 >/proc/sys/vm/drop_caches; {trace} \
+         python3 /m/local/usage/program.py /m/{name}/use-{name} {CALLS}; sync"
+    ));
+    lab.ask("cat /m/local/usage/trace")
 }
 
-impl Drop for Service<'_> {
-    fn drop(&mut self) {
-        self.lab.run("pkill -x longhauld");
-        if let Some(process) = &mut self.process {
-            let _ = process.wait();
-        }
-    }
+/// Ends the service, which stores what it counted, and returns it.
+fn stop(mut service: Daemon<'_>) -> Value {
+    service.stop();
+    let printed = service.ask("usage --json");
+    note(&service.ask("usage"));
+    serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
 }

@@ -7,14 +7,11 @@ set -eu
 share=$1
 export HOME=/root
 "${LONGHAUL:?}" --version || exit 77
-network() {   # network ONE_WAY_DELAY RATE
-  tc qdisc change dev vec0 root netem limit 20000 delay "$1" rate "$2"
-  nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 delay "$1" rate "$2"
-}
+. "${BASH_SOURCE[0]%/*}/configuration.sh"
 target=/m/$share/what-if database=/root/$share.sqlite; mkdir -p "$target"
 rounds() {   # rounds CONDITIONS NAME: one database for both lists, because the sandbox belongs to it
   for condition in ${1//+/ }; do
-    network ${condition//,/ }
+    wire delay "${condition%,*}" rate "${condition#*,}"
     "$LONGHAUL" --database "$database" run --scale quick --target "$share=$target" >/tmp/round 2>&1 || { tail -5 /tmp/round >&2; exit 1; }
     echo "$share $condition: $(date +%T)" >&2
     sleep 600

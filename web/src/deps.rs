@@ -13,19 +13,6 @@ pub type SetLogLevel = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 /// Callback that returns the metrics as text for Prometheus. The error is a message for the user.
 pub type Metrics = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
-/// Configurable timeouts of the web server.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Time within which a client has to send the body of a request.
-    pub body_timeout: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { body_timeout: Duration::from_secs(5) }
-    }
-}
-
 /// Everything that the web server needs from the service.
 #[derive(Clone)]
 pub struct ServerDeps {
@@ -41,8 +28,8 @@ pub struct ServerDeps {
     pub metrics: Metrics,
     /// Paths of the database and the configuration.
     pub sources: SummarySources,
-    /// Timeouts of the web server.
-    pub limits: Limits,
+    /// Time within which a client has to send the body of a request; [`BODY_TIMEOUT`](crate::BODY_TIMEOUT) outside tests.
+    pub body_timeout: Duration,
     /// Notice at the top of each page, for example that the data is made up.
     pub notice: Option<&'static str>,
 }

@@ -35,9 +35,10 @@ mod routes;
 mod theme;
 
 pub use cache::SummarySources;
-pub use deps::{Limits, Metrics, ServerDeps, SetLogLevel};
+pub use deps::{Metrics, ServerDeps, SetLogLevel};
 pub use environment::report_environment;
 pub use keys::new_token;
+pub use limits::BODY_TIMEOUT;
 
 use std::future::Future;
 use std::io;

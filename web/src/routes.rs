@@ -24,7 +24,7 @@ pub fn routes(app: AppState) -> Router {
         .fallback(pages::not_found)
         .layer(compression::layer())
         .layer(middleware::map_response(compression::collect_body))
-        .layer(middleware::from_fn_with_state(app.deps.limits.body_timeout, body::read_body))
+        .layer(middleware::from_fn_with_state(app.deps.body_timeout, body::read_body))
         .layer(middleware::from_fn_with_state(app.guard.clone(), guard::check))
         .with_state(app);
     headers::add_security_headers(router)

@@ -9,7 +9,6 @@ use longhaul_measure::platform;
 use longhaul_measure::private_files::Overwrite;
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::status::CheckStatus;
-use longhaul_service::target_path::SpecialFolders;
 use longhaul_view::screens;
 
 use super::differences::differences;
@@ -52,7 +51,7 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs, source: &str) -> anyhow::R
 fn is_usable(shared: &GlobalArgs, config: &Config) -> anyhow::Result<bool> {
     let database = paths::database(shared, config)?;
     let mounts = platform::mounts().context("read the mount table")?;
-    paths::check_paths(&config.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_paths(&config.targets, Some(&database), &mounts)?;
     paths::check_links(&config.targets, &mounts)?;
     let checks = checks(config, &database);
     if !checks.is_empty() {

@@ -56,7 +56,7 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let folders = SpecialFolders::of(database.as_deref(), &mounts);
     let mut targets =
         choose_targets(shared, arguments, MountTable { mounts: &mounts, folders: &folders }, &mut prompter)?;
-    paths::check_paths(&targets, &folders)?;
+    paths::check_paths(&targets, database.as_deref(), &mounts)?;
     if let Some(message) = paths::same_folder(&targets) {
         return Err(UsageError(message).into());
     }
@@ -103,9 +103,8 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
 /// Refuses arguments that differ from what the administrator has set.
 fn check_managed(arguments: &InitArgs, targets: &[Target]) -> anyhow::Result<()> {
     let config = ConfigLoader::system().read(None).unwrap_or_default();
-    let scale = arguments.scale.map(Scale::from);
     let argument = Argument { option: "--scale", key: "scale" };
-    let checked = config.managed.check_argument(argument, scale.as_ref(), &config.scale);
+    let checked = config.managed.check_argument(argument, arguments.scale.as_ref(), &config.scale);
     checked.map_err(|error| UsageError(error.to_string()))?;
     paths::check_managed_targets(targets, &config)
 }
@@ -217,7 +216,7 @@ fn plan(
     let runs = recent_runs(shared);
     let workloads = Config::default().workloads;
     let scale = match (arguments.scale, arguments.yes) {
-        (Some(scale), _) => scale.into(),
+        (Some(scale), _) => scale,
         (None, true) => Scale::Standard,
         (None, false) => ask_scale(ask)?,
     };

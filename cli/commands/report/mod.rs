@@ -13,7 +13,7 @@ use longhaul_view::json;
 use longhaul_view::redaction::with_neutral_names;
 use longhaul_view::screens::brief::{before_first_week, brief};
 use longhaul_view::screens::week::{WeekReport, week};
-use longhaul_view::{Environment, Machine, html, markdown, negotiated_until, render};
+use longhaul_view::{Environment, html, markdown, negotiated_until, render};
 
 use crate::arguments::{GlobalArgs, ReportArgs, ReportFormat};
 use crate::paths;
@@ -94,13 +94,13 @@ fn environment(
     match arguments.from_export {
         Some(_) => Ok(Environment { longhaul: VERSION.to_owned(), ..Environment::default() }),
         None => {
-            let machine = Machine {
-                system: platform::system_version(),
-                processors: longhaul_service::processors(),
-                memory_bytes: longhaul_service::memory_total(),
-            };
             let epochs = paths::open_reader(shared)?.epochs()?;
-            Ok(Environment::of_this_machine(machine, negotiated_until(query.week, history, &epochs)))
+            Ok(Environment::of_this_machine(
+                platform::system_version(),
+                longhaul_service::processors(),
+                longhaul_service::memory_total(),
+                negotiated_until(query.week, history, &epochs),
+            ))
         }
     }
 }

@@ -32,19 +32,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// File name of the daemon, which is installed in the same folder as this program.
 const DAEMON_NAME: &str = "longhauld";
 
-/// Execute the steps of a command, or only print them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Execute,
-    DryRun,
-}
-
-impl From<&DryRunArgs> for Mode {
-    fn from(options: &DryRunArgs) -> Self {
-        if options.dry_run { Self::DryRun } else { Self::Execute }
-    }
-}
-
 /// Installs or updates the service, and starts it.
 pub fn install(shared: &GlobalArgs, options: &DryRunArgs) -> anyhow::Result<ExitCode> {
     let manager = Manager::current();
@@ -53,7 +40,7 @@ pub fn install(shared: &GlobalArgs, options: &DryRunArgs) -> anyhow::Result<Exit
         // If the status cannot be read, the service manager is unreachable: fail before anything is written.
         manager.status(&plan.service, &SystemRunner)?;
     }
-    run_steps(&manager.install(&plan)?, options.into())?;
+    run_steps(&manager.install(&plan)?, options)?;
     if options.dry_run {
         return Ok(exit::OK);
     }
@@ -228,14 +215,14 @@ fn print_advice(manager: Manager, service: &Service) {
 pub fn start(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
     let (manager, service, status) = installed_service()?;
     let steps = with_log_folder(manager, manager.start(&service, &status), platform::log_directory());
-    run_steps(&steps, options.into())?;
+    run_steps(&steps, options)?;
     print_state(options, &service)
 }
 
 /// Stops the service until it is started, or until the next login.
 pub fn stop(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
     let (manager, service, _) = installed_service()?;
-    run_steps(&manager.stop(&service), options.into())?;
+    run_steps(&manager.stop(&service), options)?;
     print_state(options, &service)
 }
 
@@ -243,7 +230,7 @@ pub fn stop(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
 pub fn restart(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
     let (manager, service, status) = installed_service()?;
     let steps = with_log_folder(manager, manager.restart(&service, &status), platform::log_directory());
-    run_steps(&steps, options.into())?;
+    run_steps(&steps, options)?;
     print_state(options, &service)
 }
 
@@ -284,13 +271,13 @@ fn print_state(options: &DryRunArgs, service: &Service) -> anyhow::Result<ExitCo
 }
 
 /// Executes and prints the steps, or only prints them with the content of all files.
-fn run_steps(steps: &[Step], mode: Mode) -> anyhow::Result<()> {
-    match mode {
-        Mode::Execute => {
+fn run_steps(steps: &[Step], options: &DryRunArgs) -> anyhow::Result<()> {
+    match options.dry_run {
+        false => {
             execute(steps, &SystemRunner, &mut |step| crate::output::print_line(format_args!("{step}")))?;
         }
-        Mode::DryRun if steps.is_empty() => crate::output::println!("would do nothing"),
-        Mode::DryRun => steps.iter().for_each(print_step),
+        true if steps.is_empty() => crate::output::println!("would do nothing"),
+        true => steps.iter().for_each(print_step),
     }
     Ok(())
 }

@@ -180,16 +180,12 @@ fn owner_in_recordings(path: &Path) -> Ownership {
 /// Returns whether a file is the configuration, or the temporary file that `init` writes first.
 fn is_config(name: &[u8], config: &OsStr) -> bool {
     let rest = name.strip_prefix(config.as_encoded_bytes());
-    rest.is_some_and(|rest| rest.is_empty() || is_number(rest.strip_prefix(b".new-")))
+    rest.is_some_and(|rest| rest.is_empty() || own_files::is_number(rest.strip_prefix(b".new-")))
 }
 
 /// Returns whether a file is the log, a rotated log, or one of the output files that launchd writes.
 fn is_log(name: &[u8]) -> bool {
     own_files::is_log(name) || OUTPUT_FILES.into_iter().any(|known| name == known.as_bytes())
-}
-
-fn is_number(text: Option<&[u8]>) -> bool {
-    text.is_some_and(|text| !text.is_empty() && text.iter().all(u8::is_ascii_digit))
 }
 
 #[cfg(test)]

@@ -321,7 +321,8 @@ impl Purge {
         };
         let mut worker = Worker::new(target.clone(), launcher);
         let by_hand = "Once the share is mounted again, remove that folder by hand";
-        let cleaned = clean::clean(&mut worker, CleanMode::Remove, &Interruption::default());
+        let cleaned =
+            clean::clean(&mut worker, CleanMode::Remove, clean::OPERATION_CAP, &Interruption::default());
         // The lock file of the worker is in a folder that is deleted later, so the worker has to exit first.
         end_workers([&mut worker], EXIT_TIMEOUT);
         match cleaned {
@@ -333,7 +334,7 @@ impl Purge {
                 Some(format!("the share is not mounted there now. {by_hand}"))
             }
             Ok(None) => None,
-            Err(error) => Some(format!("{error}. {by_hand}")),
+            Err(report) => Some(format!("{}. {by_hand}", report.failure.message)),
         }
     }
 

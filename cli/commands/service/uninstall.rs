@@ -5,38 +5,38 @@ use std::process::ExitCode;
 use longhaul_launchd::{Manager, Step, SystemRunner};
 use longhaul_model::Hint;
 
-use super::{Mode, is_not_installed, purge, run_steps, service_definition};
-use crate::arguments::{GlobalArgs, UninstallArgs};
+use super::{is_not_installed, purge, run_steps, service_definition};
+use crate::arguments::{DryRunArgs, GlobalArgs, UninstallArgs};
 use crate::exit;
 
 /// Removes the service. Its results are kept unless `--purge` is given.
 pub fn run(shared: &GlobalArgs, arguments: &UninstallArgs) -> anyhow::Result<ExitCode> {
-    let mode = if arguments.dry_run { Mode::DryRun } else { Mode::Execute };
     // The plan needs the database and the configuration, so it is made before anything is removed.
     let purge = if arguments.purge { Some(purge::plan(shared)?) } else { None };
-    if let (Some(purge), Mode::Execute) = (&purge, mode)
+    if let Some(purge) = &purge
+        && !arguments.dry_run
         && !purge.confirm(arguments)?
     {
         crate::output::println!("Nothing was removed.");
         return Ok(exit::OK);
     }
-    remove_service(mode)?;
-    match (purge, mode) {
-        (None, _) => {
+    remove_service(&DryRunArgs { dry_run: arguments.dry_run })?;
+    match purge {
+        None => {
             crate::output::println!(
                 "Results and configuration are kept; `longhaul service uninstall --purge` also removes them."
             );
             Ok(exit::OK)
         }
-        (Some(purge), Mode::DryRun) => {
+        Some(purge) if arguments.dry_run => {
             purge.print();
             Ok(exit::OK)
         }
-        (Some(purge), Mode::Execute) => purge.execute(),
+        Some(purge) => purge.execute(),
     }
 }
 
-fn remove_service(mode: Mode) -> anyhow::Result<()> {
+fn remove_service(options: &DryRunArgs) -> anyhow::Result<()> {
     let (manager, service) = (Manager::current(), service_definition()?);
     let mut steps = match manager.status(&service, &SystemRunner) {
         Ok(status) if is_not_installed(&status) => Vec::new(),
@@ -57,5 +57,5 @@ fn remove_service(mode: Mode) -> anyhow::Result<()> {
         crate::output::println!("The service is not installed.");
         return Ok(());
     }
-    run_steps(&steps, mode)
+    run_steps(&steps, options)
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use longhaul_model::draw::draw_below;
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    ChangeKind, Finding, FreshnessOutcome, FreshnessSample, KeepResult, Property, Protocol, ReadBack, Role,
-    Target, TargetFidelity, Timestamp,
+    ChangeKind, Finding, FreshnessOutcome, FreshnessSample, KeepResult, Property, ReadBack, Role, Target,
+    TargetFidelity, Timestamp,
 };
 use longhaul_store::Writer;
+
+use crate::{name, protocol};
 
 const SEED: u64 = 0x6368_6563;
 /// Shares, each of which makes the changes in turn.
@@ -20,33 +22,20 @@ const LIMIT: Duration = Duration::from_secs(50);
 /// Adds the checks of this many days from `begin` on: freshness once a day, and fidelity after the first round.
 pub fn add(writer: &Writer, begin: Timestamp, days: u32) -> anyhow::Result<()> {
     writer.add_freshness((0..days).flat_map(|day| freshness(begin, day)).collect())?;
-    for (name, protocol) in [
-        ("local", Protocol::Local("apfs".to_owned())),
-        ("smb", protocol("smb")),
-        ("nfs", protocol("nfs")),
-        ("afp", protocol("afp")),
-    ] {
-        let role = if name == "local" { Role::Baseline } else { Role::Share };
-        let target = Target { name: name.parse()?, path: format!("/Volumes/{name}").into(), role };
+    for label in ["local", "smb", "nfs", "afp"] {
+        let role = if label == "local" { Role::Baseline } else { Role::Share };
+        let target = Target { name: name(label), path: format!("/Volumes/{label}").into(), role };
         let at = begin + 8 * HOUR;
-        let findings = Property::ALL.into_iter().map(|property| finding(name, property)).collect();
+        let findings = Property::ALL.into_iter().map(|property| finding(label, property)).collect();
         let fidelity = TargetFidelity {
             target: target.name.clone(),
-            protocol: Some(protocol.to_string()),
+            protocol: Some(protocol(label).to_string()),
             at,
             findings,
         };
         writer.add_fidelity(&target, &fidelity)?;
     }
     Ok(())
-}
-
-fn protocol(share: &str) -> Protocol {
-    match share {
-        "smb" => Protocol::Smb(Some("3.0.2".to_owned())),
-        "nfs" => Protocol::Nfs(Some("4.1".to_owned())),
-        _ => Protocol::Afp,
-    }
 }
 
 /// Returns the changes of a day: one of each kind through one share, looked for through the others.
@@ -82,10 +71,6 @@ fn outcome(share: &str, kind: ChangeKind, index: u64) -> FreshnessOutcome {
     };
     let latest = Duration::from_millis(milliseconds);
     FreshnessOutcome::Seen { earliest: latest.saturating_sub(Duration::from_millis(100)), latest }
-}
-
-fn name(share: &str) -> longhaul_model::TargetName {
-    share.parse().unwrap_or_else(|error| unreachable!("{share} is a valid name: {error}"))
 }
 
 fn finding(target: &str, property: Property) -> Finding {

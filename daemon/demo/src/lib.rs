@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_measure::platform;
-use longhaul_model::Timestamp;
+use longhaul_model::{Protocol, TargetName, Timestamp};
 use longhaul_store::{Samples, Store, Writer};
 
 const WEEK: Duration = Duration::from_hours(7 * 24);
@@ -41,6 +41,20 @@ pub fn database(folder: &Path, weeks: u32) -> anyhow::Result<PathBuf> {
     let days: Samples = samples::last_days(now, weeks * 7 + 6);
     writer.add_samples(days)?;
     Ok(path)
+}
+
+fn name(target: &str) -> TargetName {
+    target.parse().unwrap_or_else(|error| unreachable!("{target} is a valid name: {error}"))
+}
+
+/// Returns the protocol of a target, before the update of the server to a newer SMB dialect.
+fn protocol(target: &str) -> Protocol {
+    match target {
+        "local" => Protocol::Local("apfs".to_owned()),
+        "smb" => Protocol::Smb(Some("3.0.2".to_owned())),
+        "nfs" => Protocol::Nfs(Some("4.1".to_owned())),
+        _ => Protocol::Afp,
+    }
 }
 
 /// Returns the start of this week.

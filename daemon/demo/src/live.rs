@@ -6,17 +6,14 @@ use std::time::Duration;
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
 use longhaul_model::draw::draw_below;
-use longhaul_model::{Operation, Stall, TargetName};
+use longhaul_model::{Operation, Stall};
 use longhaul_service::handle::ServiceHandle;
 
+use crate::name;
 use crate::stall::stall;
 
 /// Number of runs of a round, and of those that are done when it is shown.
 const RUNS: (u32, u32) = (12, 4);
-
-fn name(text: &str) -> TargetName {
-    text.parse().unwrap_or_else(|error| unreachable!("{text} is a valid name: {error}"))
-}
 
 /// Returns a stall that is still in progress.
 pub fn stall_now() -> Stall {

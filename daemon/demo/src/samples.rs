@@ -5,6 +5,7 @@ use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{LoadContext, ProbeKind, ProbeStep, Role, Target, Timestamp};
 use longhaul_store::Samples;
 
+use crate::name;
 use crate::stall::stall;
 
 /// Shares with their usual latency in microseconds.
@@ -20,9 +21,8 @@ pub fn last_days(now: Timestamp, days: u32) -> Samples {
     samples
 }
 
-fn target(name: &str) -> Target {
-    let name = name.parse().unwrap_or_else(|error| unreachable!("{name} is a valid name: {error}"));
-    Target { path: format!("/Volumes/{name}").into(), name, role: Role::Share }
+fn target(share: &str) -> Target {
+    Target { path: format!("/Volumes/{share}").into(), name: name(share), role: Role::Share }
 }
 
 fn add_day(samples: &mut Samples, day: Timestamp) {

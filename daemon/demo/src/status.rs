@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use longhaul_measure::platform;
+use longhaul_model::Role;
 use longhaul_model::time::{DAY, HOUR};
-use longhaul_model::{Protocol, Role};
 use longhaul_service::status::{DatabaseStatus, LastRound, ProbeState, Status, TargetState, TargetStatus};
 use longhaul_store::{Reader, RoundCounts, RoundEnd, StoredRound};
+
+use crate::{name, protocol};
 
 /// Returns the status of a service with this database, which need not exist.
 pub fn status(database: &Path) -> Status {
@@ -33,18 +35,13 @@ fn last_round(stored: &StoredRound) -> Option<LastRound> {
     Some(LastRound { number: stored.number, status, reason, ended_us: ended })
 }
 
-fn target(name: &str) -> TargetStatus {
-    let (role, protocol) = match name {
-        "local" => (Role::Baseline, Protocol::Local("apfs".to_owned())),
-        "smb" => (Role::Share, Protocol::Smb(Some("3.0.2".to_owned()))),
-        "nfs" => (Role::Share, Protocol::Nfs(Some("4.1".to_owned()))),
-        _ => (Role::Share, Protocol::Afp),
-    };
+fn target(label: &str) -> TargetStatus {
+    let role = if label == "local" { Role::Baseline } else { Role::Share };
     TargetStatus {
-        name: name.parse().unwrap_or_else(|error| unreachable!("{name} is a valid name: {error}")),
-        path: format!("/Volumes/{name}"),
+        name: name(label),
+        path: format!("/Volumes/{label}"),
         role,
-        protocol: Some(protocol.to_string()),
+        protocol: Some(protocol(label).to_string()),
         state: TargetState::Waiting { reason: "the next round".to_owned(), until_us: None },
         last_runs: Some((4, 4)),
         failed_tasks: vec![],

@@ -214,12 +214,9 @@ fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
 
 /// Returns the protocol of a run's target. From the twentieth week on the server uses a newer SMB dialect.
 fn protocol(cell: &RunSlot) -> Protocol {
-    let smb = if cell.day < 20 * 7 { "3.0.2" } else { "3.1.1" };
     match TARGETS[cell.target].0 {
-        "local" => Protocol::Local("apfs".to_owned()),
-        "smb" => Protocol::Smb(Some(smb.to_owned())),
-        "nfs" => Protocol::Nfs(Some("4.1".to_owned())),
-        _ => Protocol::Afp,
+        "smb" if cell.day >= 20 * 7 => Protocol::Smb(Some("3.1.1".to_owned())),
+        target => crate::protocol(target),
     }
 }
 

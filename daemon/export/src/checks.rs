@@ -33,7 +33,7 @@ const FRESHNESS_COLUMNS: [Definition; 11] = [
 /// # Errors
 ///
 /// [`Error::Write`], [`Error::ParquetDisabled`], [`Error::Store`].
-pub fn freshness(reader: &Reader, window: &Window, output: Output) -> Result<u64, Error> {
+pub fn freshness(reader: &Reader, window: &Window, output: Output<'_>) -> Result<u64, Error> {
     let samples = reader.freshness(window.from.unwrap_or(longhaul_model::Timestamp::MIN))?;
     output.write(&Column::all(&FRESHNESS_COLUMNS), |sink| {
         let mut in_window = samples.iter().filter(|sample| window.contains(sample.at));
@@ -90,7 +90,7 @@ const INTEGRITY_COLUMNS: [Definition; 14] = [
 ];
 
 /// Writes one row for each target and protocol with what was verified since the beginning, and returns their number.
-pub fn integrity(reader: &Reader, output: Output) -> Result<u64, Error> {
+pub fn integrity(reader: &Reader, output: Output<'_>) -> Result<u64, Error> {
     let lines = integrity_lines(&reader.verified_totals()?, &reader.mismatches(None)?);
     output.write(&Column::all(&INTEGRITY_COLUMNS), |sink| {
         lines.iter().try_for_each(|line| sink.row(&integrity_row(line)))
@@ -132,7 +132,7 @@ const FIDELITY_COLUMNS: [Definition; 8] = [
 ];
 
 /// Writes one row for each property of the last check of each target, if it is in the window, and returns their number.
-pub fn fidelity(reader: &Reader, window: &Window, output: Output) -> Result<u64, Error> {
+pub fn fidelity(reader: &Reader, window: &Window, output: Output<'_>) -> Result<u64, Error> {
     let checks = reader.fidelity()?;
     output.write(&Column::all(&FIDELITY_COLUMNS), |sink| {
         let in_window = checks.iter().filter(|check| window.contains(check.at));

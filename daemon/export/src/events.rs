@@ -21,7 +21,7 @@ const COLUMNS: &[Definition] = &[
 /// # Errors
 ///
 /// [`Error::Write`], [`Error::ParquetDisabled`].
-pub fn events(history: History, window: &Window, output: Output) -> Result<u64, Error> {
+pub fn events(history: History, window: &Window, output: Output<'_>) -> Result<u64, Error> {
     let events = anonymize(history).events;
     output.write(&Column::all(COLUMNS), |sink| {
         let mut in_window = events.iter().enumerate().filter(|(_, event)| window.contains(event.at_us));

@@ -50,7 +50,7 @@ const HISTOGRAM_SCALE: i64 = 6;
 /// # Errors
 ///
 /// [`Error::Write`], [`Error::ParquetDisabled`], [`Error::Store`].
-pub fn operations(reader: &Reader, window: &Window, output: Output) -> Result<u64, Error> {
+pub fn operations(reader: &Reader, window: &Window, output: Output<'_>) -> Result<u64, Error> {
     let rounds = reader.rounds()?.into_iter().map(|stored| (stored.number, stored.round));
     let rounds = rounds.filter(|(_, round)| window.contains(round.started));
     let offsets: BTreeMap<i64, i32> =

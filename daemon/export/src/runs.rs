@@ -21,7 +21,7 @@ use crate::{Error, Window};
 /// # Errors
 ///
 /// [`Error::Write`], [`Error::ParquetDisabled`].
-pub fn runs(history: History, window: &Window, output: Output) -> Result<u64, Error> {
+pub fn runs(history: History, window: &Window, output: Output<'_>) -> Result<u64, Error> {
     let history = anonymize(history);
     let archive = Archive::new(&history, window);
     output.write(&LAYOUT.columns, |sink| archive.write(sink))

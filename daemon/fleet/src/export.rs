@@ -4,12 +4,12 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::time::Duration;
 
 use longhaul_export::fleet::{
-    FleetTable, ImplausibleRecords, Operations, Origin, TableFile, Week, WeekRecords, plausible_history,
+    EachOperation, FleetTable, ImplausibleRecords, Origin, TableFile, Week, WeekRecords, plausible_history,
     weeks_of,
 };
 use longhaul_model::time::DAY;
 use longhaul_model::{Event, FreshnessSample, History, Resolution, Timestamp, fnv};
-use longhaul_store::{OTHER_COMPUTER_EVENT, Reader, SampleFilter, StoredOperation};
+use longhaul_store::{OTHER_COMPUTER_EVENT, Reader, SampleFilter};
 
 use crate::Error;
 use crate::layout::{FileKey, template_path};
@@ -246,9 +246,7 @@ impl<'a> Exporter<'a> {
             FleetTable::Rounds => records.rounds()?,
             FleetTable::Runs => records.runs()?,
             FleetTable::Readings => records.readings()?,
-            FleetTable::Operations => {
-                records.operations(&mut StoredOperations { reader: self.reader, runs })?
-            }
+            FleetTable::Operations => records.operations(|each| read_operations(self.reader, runs, each))?,
             FleetTable::Samples => {
                 let since = start_of(records.week());
                 let filter = SampleFilter {
@@ -267,24 +265,18 @@ impl<'a> Exporter<'a> {
     }
 }
 
-/// The operations of a range of runs in the database.
-struct StoredOperations<'a> {
-    reader: &'a Reader,
+/// Calls `each` for every operation of a range of runs in the database, up to its first error.
+fn read_operations(
+    reader: &Reader,
     runs: RangeInclusive<i64>,
-}
-
-impl Operations for StoredOperations<'_> {
-    fn for_each(
-        &mut self,
-        each: &mut dyn FnMut(&StoredOperation) -> std::io::Result<()>,
-    ) -> Result<(), longhaul_export::Error> {
-        let mut failed = Ok(());
-        self.reader.for_each_operation(self.runs.clone(), |stored| {
-            failed = each(&stored);
-            if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        failed.map_err(|source| longhaul_export::Error::Write { to: "memory".to_owned(), source })
-    }
+    each: EachOperation<'_>,
+) -> Result<(), longhaul_export::Error> {
+    let mut result = Ok(());
+    reader.for_each_operation(runs, |stored| {
+        result = each(&stored);
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    result.map_err(|source| longhaul_export::Error::Write { to: "memory".to_owned(), source })
 }
 
 /// Returns a number that changes with the records of a week, the names of the origin and the columns of the tables. A finished

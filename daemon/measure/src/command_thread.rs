@@ -13,13 +13,14 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Handle of a thread that takes commands.
 #[derive(Debug)]
 pub struct CommandThread<C> {
-    commands: Sender<C>,
+    /// `None`: the thread was stopped.
+    commands: Mutex<Option<Sender<C>>>,
     /// Closed by the end of the thread; nothing is sent on it.
     finished: Mutex<Receiver<()>>,
 }
 
 impl<C: Send + 'static> CommandThread<C> {
-    /// Starts the thread. It runs `work` with its commands.
+    /// Starts the thread. It runs `work` with its commands, which ends when there are no more.
     ///
     /// # Errors
     ///
@@ -31,18 +32,20 @@ impl<C: Send + 'static> CommandThread<C> {
             let _end: Sender<()> = end;
             work(&receiver);
         })?;
-        Ok(Self { commands, finished: Mutex::new(finished) })
+        Ok(Self { commands: Mutex::new(Some(commands)), finished: Mutex::new(finished) })
     }
 
     /// Sends a command. It is lost if the thread has ended.
     pub fn send(&self, command: C) {
-        let _ = self.commands.send(command);
+        if let Some(commands) = &*self.commands.lock() {
+            let _ = commands.send(command);
+        }
     }
 
-    /// Sends the last command and waits for the end of the thread, for less than two seconds. A thread that still waits for a server is
-    /// left behind.
-    pub fn stop(&self, last: C) {
-        self.send(last);
+    /// Ends the commands and waits for the end of the thread, for less than two seconds. A thread that still waits for a server is left
+    /// behind.
+    pub fn stop(&self) {
+        self.commands.lock().take();
         let _ = self.finished.lock().recv_timeout(STOP_TIMEOUT);
     }
 }
@@ -60,23 +63,24 @@ mod tests {
         let sum = Arc::new(AtomicU32::new(0));
         let shared = Arc::clone(&sum);
         let work = move |commands: &Receiver<u32>| {
-            for command in commands.iter().take_while(|command| *command > 0) {
+            for command in commands {
                 shared.fetch_add(command, Ordering::Relaxed);
             }
         };
         let thread = CommandThread::start(Builder::new(), work).unwrap();
         thread.send(3);
         thread.send(4);
-        thread.stop(0);
+        thread.stop();
         assert_eq!(sum.load(Ordering::Relaxed), 7);
     }
 
     #[test]
     fn thread_that_does_not_end_is_left_behind() {
         let (_held, never) = channel::<()>();
-        let thread = CommandThread::start(Builder::new(), move |_| never.recv().unwrap_or_default()).unwrap();
+        let work = move |_: &Receiver<()>| never.recv().unwrap_or_default();
+        let thread = CommandThread::start(Builder::new(), work).unwrap();
         let began = Instant::now();
-        thread.stop(());
+        thread.stop();
         assert!(began.elapsed() >= STOP_TIMEOUT);
     }
 }

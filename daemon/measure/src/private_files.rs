@@ -191,14 +191,6 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_without_a_writer_is_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("config.toml");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert_eq!(read_text(&pipe).unwrap_err().kind(), ErrorKind::InvalidInput);
-    }
-
-    #[test]
     fn a_small_file_is_read_whole() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "scale = \"quick\"\n").unwrap();

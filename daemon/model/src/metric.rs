@@ -48,6 +48,11 @@ impl WaitMetric {
         self.figures == [("replay", "total")]
     }
 
+    /// Returns true if the metric is the time of one of many steps of its phase, such as the median of many switches.
+    pub fn is_one_of_many(&self) -> bool {
+        self.figures.iter().any(|(_, figure)| figure.ends_with("-median"))
+    }
+
     /// Returns the time of the metric in a run, in seconds; `None` if any of its figures is missing.
     fn seconds_in(&self, run: &Run) -> Option<f64> {
         let figure = |(phase, name): &(&str, &str)| {

@@ -29,8 +29,11 @@ pub(crate) use stored_names;
 
 #[cfg(test)]
 mod tests {
-    use crate::{CacheState, ColdMethod, CounterScope, KeepReason, LoadContext, Outcome, ProbeKind};
-    use crate::{Resolution, Role, RoundStatus, Scale, ServedFrom, SyncKind};
+    use crate::{
+        CacheState, ChangeKind, ColdMethod, CounterScope, DataAge, KeepReason, KeepResult, LoadContext,
+    };
+    use crate::{MismatchReread, NasProblem, NotificationKind, Outcome, ProbeKind, Property, ReadBack};
+    use crate::{RequestKind, Resolution, Role, RoundStatus, Scale, ServedFrom, SyncKind};
 
     #[test]
     fn names_are_those_in_json_and_are_read_back() {
@@ -44,6 +47,10 @@ mod tests {
         }
         check!(CacheState ColdMethod CounterScope KeepReason LoadContext Outcome ProbeKind);
         check!(Role RoundStatus Scale ServedFrom SyncKind);
+        check!(ChangeKind DataAge KeepResult MismatchReread NasProblem NotificationKind Property ReadBack);
+        check!(RequestKind);
+        assert_eq!(KeepResult::NotTested.name(), "not-tested");
+        assert_eq!(ReadBack::ALL.map(ReadBack::name), ["server", "client"]);
         assert_eq!(Resolution::ALL.map(Resolution::name), ["5min", "hour", "12h"]);
         assert_eq!(Resolution::from_name("6h"), None);
     }

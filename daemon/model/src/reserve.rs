@@ -34,9 +34,7 @@ impl FreeSpaceReserve {
     pub fn bytes_of(&self, total_bytes: u64) -> u64 {
         ((total_bytes as f64 * self.share) as u64).min(self.max_bytes)
     }
-}
 
-impl FreeSpaceReserve {
     /// Returns why this many bytes must not be written to a file system with this many free and total bytes; `None` if they may.
     pub fn refusal(&self, bytes: u64, free_bytes: u64, total_bytes: u64) -> Option<String> {
         let reserve = self.bytes_of(total_bytes);

@@ -68,11 +68,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Name of the system error that occurs if privacy settings deny access.
+    /// Name of the system error that occurs if access is refused: on macOS by the privacy settings, on Linux by the server or the file
+    /// system.
     pub const BLOCKED: &str = "EPERM";
 
-    /// Returns whether the system's privacy settings denied access, given the outcome of the run. With
-    /// another outcome the same error is an ordinary failure of the run.
+    /// Returns whether macOS's privacy settings, or on Linux the server or the file system, refused access, given the outcome of the
+    /// run. With another outcome the same error is an ordinary failure of the run.
     pub fn is_blocked(&self, outcome: Outcome) -> bool {
         outcome == Outcome::Unavailable && self.error.as_deref() == Some(Self::BLOCKED)
     }

@@ -299,7 +299,8 @@ pub fn stalled_seconds<'a>(stalls: impl IntoIterator<Item = &'a Stall>, window: 
     sum.as_micros() as f64 / 1e6
 }
 
-fn sum_known(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+/// Returns the sum of two counts, of which one or both may be unknown.
+pub(crate) fn sum_known(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.saturating_add(other)),
         (one, other) => one.or(other),
@@ -359,5 +360,17 @@ mod tests {
         assert_eq!((merged.user_read, merged.user_written, merged.requests), (Some(140_000), None, Some(6)));
         assert_eq!((merged.round_trips, merged.seconds, step.busy_seconds), (Some((6, 2700)), 30.0, 20.0));
         assert_eq!(step.peak_bytes_per_second, Some(9000.0));
+    }
+
+    #[test]
+    fn overlapping_stalls_are_counted_once() {
+        let at = |seconds: i64| Timestamp::from_us(seconds * 1_000_000);
+        let stall = |from: i64, to: Option<i64>| Stall {
+            ended_us: to.map(at),
+            ..Stall::new("smb".parse().unwrap(), at(from), "read")
+        };
+        let stalls = [stall(0, Some(10)), stall(5, Some(20)), stall(30, None), stall(90, Some(95))];
+        assert_eq!(stalled_seconds(&stalls, at(2)..at(40)), 28.0);
+        assert_eq!(stalled_seconds(&[], at(0)..at(1)), 0.0);
     }
 }

@@ -89,11 +89,6 @@ impl RoundCounts {
         self.ok + self.void + self.cut_short + self.skipped + self.open
     }
 
-    /// Returns the number of started rounds: all except the skipped ones.
-    pub fn started(&self) -> u64 {
-        self.planned() - self.skipped
-    }
-
     /// Adds `rounds` to the count of `status`. `None`: open rounds, which have no end.
     pub fn add(&mut self, status: Option<RoundStatus>, rounds: u64) {
         match status {

@@ -17,21 +17,20 @@
 //! assert_eq!(found.busiest_disk().unwrap().busy_share, Some(0.25));
 //! ```
 
-mod address;
 mod error;
 mod node_exporter;
 pub mod parse;
-mod read;
 mod reader;
 mod settings;
 mod snmp;
 mod ssh;
 
+pub use async_snmp::{AuthProtocol, PrivProtocol};
 pub use error::NasError;
-pub use read::read;
-pub use reader::{NasReader, TimedReading};
+pub use reader::{NasReader, TimedReading, read};
 pub use settings::{
-    NasSettings, NasSource, SNMP_PORT, SnmpAccess, SnmpAuthentication, SnmpEncryption, SnmpSettings, SnmpUser,
+    NasSettings, NasSource, SNMP_AUTHENTICATIONS, SNMP_ENCRYPTIONS, SNMP_PORT, SnmpAccess, SnmpSettings,
+    SnmpUser,
 };
 
 /// Largest number of disks, partitions included, that a NAS may have.

@@ -1,5 +1,6 @@
 //! The way to read a NAS: protocol, address, and the sources of the secrets.
 
+use async_snmp::{AuthProtocol, PrivProtocol};
 use longhaul_model::{Role, Target, TargetName};
 use longhaul_notify::SecretSource;
 
@@ -82,42 +83,21 @@ pub struct SnmpUser {
     /// Name of the user.
     pub name: String,
     /// Algorithm of the authentication.
-    pub authentication: SnmpAuthentication,
+    pub authentication: AuthProtocol,
     /// Password of the authentication.
     pub password: SecretSource,
     /// Encryption, with its password. `None`: messages are not encrypted.
-    pub encryption: Option<(SnmpEncryption, SecretSource)>,
+    pub encryption: Option<(PrivProtocol, SecretSource)>,
 }
 
-/// Algorithm that authenticates messages of SNMP version 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SnmpAuthentication {
-    /// MD5, which old devices have.
-    Md5,
-    /// SHA-1.
-    Sha,
-    /// SHA-2 with 256 bits.
-    Sha256,
-    /// SHA-2 with 512 bits.
-    Sha512,
-}
+/// Algorithms that authenticate messages of SNMP version 3, by their names in the configuration. MD5 is for old devices.
+pub const SNMP_AUTHENTICATIONS: &[(&str, AuthProtocol)] = &[
+    ("sha", AuthProtocol::Sha1),
+    ("sha256", AuthProtocol::Sha256),
+    ("sha512", AuthProtocol::Sha512),
+    ("md5", AuthProtocol::Md5),
+];
 
-impl SnmpAuthentication {
-    /// Names in the configuration.
-    pub const NAMES: &[(&str, Self)] =
-        &[("sha", Self::Sha), ("sha256", Self::Sha256), ("sha512", Self::Sha512), ("md5", Self::Md5)];
-}
-
-/// Algorithm that encrypts messages of SNMP version 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SnmpEncryption {
-    /// AES with 128 bits.
-    Aes,
-    /// DES, which old devices have.
-    Des,
-}
-
-impl SnmpEncryption {
-    /// Names in the configuration.
-    pub const NAMES: &[(&str, Self)] = &[("aes", Self::Aes), ("des", Self::Des)];
-}
+/// Algorithms that encrypt messages of SNMP version 3, by their names in the configuration. DES is for old devices.
+pub const SNMP_ENCRYPTIONS: &[(&str, PrivProtocol)] =
+    &[("aes", PrivProtocol::Aes128), ("des", PrivProtocol::Des)];

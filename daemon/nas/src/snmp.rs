@@ -1,23 +1,22 @@
 //! Reads a NAS over SNMP.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
 use async_snmp::error::ErrorKind;
-use async_snmp::{Auth, AuthProtocol, Client, Oid, PrivProtocol, Retry, UdpHandle, UsmConfig, VarBind};
+use async_snmp::{Auth, Client, Oid, Retry, UdpHandle, UsmConfig, VarBind};
 use longhaul_measure::{local_network, platform};
 use longhaul_model::{NasProblem, NasReading};
 use longhaul_notify::SecretSource;
 use tracing::subscriber::NoSubscriber;
 
 use crate::MAX_DISKS;
-use crate::address::resolve;
 use crate::error::NasError;
 use crate::parse::snmp_tables::{
     self, DISKS, DiskColumn, PROCESSOR_LOAD, SYNOLOGY_DISKS, SnmpAnswer, has_processor_ticks, single_values,
 };
-use crate::settings::{SnmpAccess, SnmpAuthentication, SnmpEncryption, SnmpSettings, SnmpUser};
+use crate::settings::{SnmpAccess, SnmpSettings, SnmpUser};
 
 /// Share of the time limit after which a request is sent once more, because it may be lost.
 const REPEAT_AFTER: f64 = 0.4;
@@ -51,6 +50,19 @@ pub fn read(settings: &SnmpSettings, deadline: Instant) -> Result<NasReading, Na
         Ok(Err(error)) => Err(failure(&error, address, &settings.access)),
         Err(_) => Err(no_answer(address, &settings.access)),
     }
+}
+
+/// Resolves the name of a NAS. It can take longer than any limit, so only a thread of its own may call it.
+///
+/// Version 4 of the protocol comes first: many agents listen on it only, and a lost UDP packet is no refusal.
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, NasError> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    let chosen = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    chosen.copied().ok_or_else(|| {
+        let message = format!("the name {host} cannot be resolved: correct `host` in [nas]");
+        NasError::new(NasProblem::Unreachable, message)
+    })
 }
 
 /// Asks for everything that an agent may know.
@@ -148,21 +160,11 @@ fn auth(access: &SnmpAccess) -> Result<Auth, NasError> {
 fn user_auth(user: &SnmpUser) -> Result<Auth, NasError> {
     let read = |source: &SecretSource| source.read().map_err(|error| NasError::no_credentials(&error));
     let config = UsmConfig::new(user.name.clone());
-    let authentication = match user.authentication {
-        SnmpAuthentication::Md5 => AuthProtocol::Md5,
-        SnmpAuthentication::Sha => AuthProtocol::Sha1,
-        SnmpAuthentication::Sha256 => AuthProtocol::Sha256,
-        SnmpAuthentication::Sha512 => AuthProtocol::Sha512,
-    };
     let password = read(&user.password)?;
     let config = match &user.encryption {
-        None => config.auth(authentication, password.reveal()),
+        None => config.auth(user.authentication, password.reveal()),
         Some((encryption, source)) => {
-            let encryption = match encryption {
-                SnmpEncryption::Aes => PrivProtocol::Aes128,
-                SnmpEncryption::Des => PrivProtocol::Des,
-            };
-            config.auth_priv(authentication, password.reveal(), encryption, read(source)?.reveal())
+            config.auth_priv(user.authentication, password.reveal(), *encryption, read(source)?.reveal())
         }
     };
     // The library's message could tell something about the password.

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_model::{NasProblem, NasReading};
 use longhaul_nas::{
-    NasError, NasReader, NasSource, SnmpAccess, SnmpAuthentication, SnmpEncryption, SnmpSettings, SnmpUser,
-    read,
+    AuthProtocol, NasError, NasReader, NasSource, PrivProtocol, SnmpAccess, SnmpSettings, SnmpUser, read,
 };
 use longhaul_notify::SecretSource;
 use servers::{HttpServer, SnmpServer};
@@ -160,9 +159,9 @@ fn secrets_are_checked_before_anything_is_sent() {
     let missing = || SecretSource::Variable { key: "password", name: "LONGHAUL_NO_SUCH_VARIABLE".to_owned() };
     let user = SnmpUser {
         name: "ada".to_owned(),
-        authentication: SnmpAuthentication::Sha256,
+        authentication: AuthProtocol::Sha256,
         password: missing(),
-        encryption: Some((SnmpEncryption::Aes, missing())),
+        encryption: Some((PrivProtocol::Aes128, missing())),
     };
     for access in [SnmpAccess::User(user), SnmpAccess::Community(Some(missing()))] {
         let settings = SnmpSettings { host: "127.0.0.1".to_owned(), port: server.port, access };

@@ -1,9 +1,10 @@
 //! Quoted benchmark tools as data, and the engine that runs them as workloads.
 //!
 //! A [`profile`] describes a task in TOML. A [`Preset`] is a profile that runs as a workload: it uses the same
-//! timed file operations, sandbox, caps and verification as every other workload. [`presets`] are bundled; a
-//! [`CustomProfile`] is written by a user. [`catalog`] lists all workloads for the worker. [`preset_summary`]
-//! computes the figures that the original tool prints, and [`published_figures`] are those that others published.
+//! timed file operations, sandbox, caps and verification as every other workload. [`presets`] are bundled;
+//! [`Preset::custom`] runs a profile that a user wrote. [`catalog`] lists all workloads for the worker.
+//! [`preset_summary`] computes the figures that the original tool prints, and [`published_figures`] are those that
+//! others published.
 //!
 //! ```
 //! use longhaul_presets::profile::Profile;
@@ -36,10 +37,9 @@ mod summary;
 
 pub use catalog::catalog;
 pub use content_mode::{AS_ORIGINAL_SUFFIX, ContentMode};
-pub use custom::CustomProfile;
 pub use preset::{Preset, preset, presets, profile_source};
 pub use published::{PublishedFigure, published_figures};
 pub use summary::{
     OperationSummary, PhaseSummary, PresetFigure, PresetSummary, PublishedComparison, PublishedMode,
-    SummarizedPreset, preset_summary,
+    preset_summary,
 };

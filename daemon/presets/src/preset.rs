@@ -13,10 +13,12 @@ use longhaul_measure::corpus::slices::slice_for_rotation;
 use longhaul_measure::error::RunError;
 use longhaul_measure::workloads::{Job, SliceSelection, Workload};
 use longhaul_model::{Run, Scale};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::content_mode::ContentMode;
 use crate::engine::{self, PresetRun};
-use crate::profile::Profile;
+use crate::profile::{Profile, is_valid_name};
 
 macro_rules! profiles {
     ($($name:literal)*) => {
@@ -34,6 +36,7 @@ const PROFILES: &[(&str, &str)] = profiles![
 const PRESETS_WITH_ORIGINAL: [&str; 2] = ["dd", "blogbench"];
 
 /// A profile that runs as a workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Preset {
     name: String,
     profile_name: String,
@@ -69,10 +72,32 @@ pub fn profile_source(name: &str) -> Option<&'static str> {
 }
 
 impl Preset {
-    /// Creates a preset that runs a profile. [`ContentMode::AsOriginal`] adds a suffix to the name.
-    pub fn new(profile_name: &str, profile: Profile, content_mode: ContentMode) -> Self {
+    fn new(profile_name: &str, profile: Profile, content_mode: ContentMode) -> Self {
         let name = format!("{profile_name}{}", content_mode.suffix());
         Self { name, profile_name: profile_name.to_owned(), content_mode, profile }
+    }
+
+    /// Creates a preset that runs a user's profile. [`ContentMode::AsOriginal`] adds a suffix to the name.
+    ///
+    /// # Errors
+    ///
+    /// A message for the user if the name is not a valid folder name.
+    pub fn custom(name: &str, profile: Profile, content_mode: ContentMode) -> Result<Self, String> {
+        let advice = "name the file with 1 to 40 lower-case letters, digits and dashes";
+        match is_valid_name(name) {
+            true => Ok(Self::new(name, profile, content_mode)),
+            false => Err(format!("`{name}` is not a valid profile name: {advice}")),
+        }
+    }
+
+    /// Returns the form for [`Settings::custom_profile`](longhaul_measure::workloads::Settings::custom_profile).
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).expect("a preset is plain data")
+    }
+
+    /// Returns this preset with its profile for a scale.
+    pub fn scaled_to(&self, scale: Scale) -> Self {
+        Self { profile: self.profile.scaled_to(scale), ..self.clone() }
     }
 
     /// Returns the name of the profile, which both content modes share.

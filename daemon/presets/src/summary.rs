@@ -3,9 +3,11 @@
 
 use serde::Serialize;
 
-use crate::profile::{PrintedFigure, Profile};
+use crate::preset::Preset;
+use crate::profile::PrintedFigure;
 use crate::published::published_figures;
 use longhaul_analysis::stats::Steadiness;
+use longhaul_measure::workloads::Workload as _;
 use longhaul_model::{CacheState, Histogram, Operation, Outcome, Phase, Run, median};
 
 /// Version of the JSON form of [`PresetSummary`].
@@ -114,35 +116,20 @@ pub enum PublishedMode {
     Show,
 }
 
-/// The preset whose runs are summarized.
-#[derive(Debug, Clone, Copy)]
-pub struct SummarizedPreset<'a> {
-    /// Name of the preset, including the variant that was run.
-    pub name: &'a str,
-    /// Name of the preset's profile, by which published values are found.
-    pub profile_name: &'a str,
-    /// Profile that was run.
-    pub profile: &'a Profile,
-}
-
 /// Summarizes the runs of a preset on one target.
-pub fn preset_summary(
-    preset: SummarizedPreset<'_>,
-    runs: &[&Run],
-    published_mode: PublishedMode,
-) -> PresetSummary {
-    let SummarizedPreset { name, profile_name, profile } = preset;
+pub fn preset_summary(preset: &Preset, runs: &[&Run], published_mode: PublishedMode) -> PresetSummary {
+    let profile = &preset.profile;
     let ok: Vec<&Run> = runs.iter().copied().filter(|run| run.outcome == Outcome::Ok).collect();
     let figure = |print: &PrintedFigure| {
         let mut figure = preset_figure(print, &ok);
         if published_mode == PublishedMode::Show {
-            figure.published = published_comparisons(profile_name, &figure);
+            figure.published = published_comparisons(preset.profile_name(), &figure);
         }
         figure
     };
     PresetSummary {
         schema: SCHEMA,
-        preset: name.to_owned(),
+        preset: preset.name().to_owned(),
         original: profile.original.clone(),
         runs: ok.len(),
         failed: runs.len() - ok.len(),

@@ -135,14 +135,46 @@ pub enum Action {
     SetHandleAttributes { handle: HandleNumber },
 }
 
+impl Action {
+    /// Returns the names and the open files that an action uses; not the file that it opens.
+    pub(crate) const fn operands(self) -> ([Option<NodeNumber>; 2], [Option<HandleNumber>; 2]) {
+        match self {
+            Self::Open { node, .. }
+            | Self::Attributes { node }
+            | Self::AttributesButAccessTime { node }
+            | Self::SetAttributes { node }
+            | Self::SetLength { node, .. }
+            | Self::ReadExtendedAttribute { node }
+            | Self::WriteExtendedAttribute { node, .. }
+            | Self::SymbolicLink { node }
+            | Self::ReadLink { node }
+            | Self::Remove { node }
+            | Self::CreateFolder { node }
+            | Self::RemoveFolder { node }
+            | Self::FreeSpace { node } => ([Some(node), None], [None, None]),
+            Self::Rename { from, to } | Self::HardLink { from, to } => ([Some(from), Some(to)], [None, None]),
+            Self::Close { handle }
+            | Self::List { handle }
+            | Self::Read { handle, .. }
+            | Self::Write { handle, .. }
+            | Self::Sync { handle }
+            | Self::HandleAttributes { handle }
+            | Self::SetHandleAttributes { handle }
+            | Self::Lock { handle } => ([None, None], [Some(handle), None]),
+            Self::Copy(copy) => ([None, None], [Some(copy.from), Some(copy.to)]),
+        }
+    }
+}
+
 /// Copy of a part of an open file to another open file. A length of 0 is the answer at the end of the first file. A copy that
-/// failed is a question whether the file system can share the blocks of the whole file (`FICLONE`), which it refused.
+/// failed is a question whether the file system can share the blocks of the whole file (`FICLONE`), which it refused. A replay
+/// plan has the [`Slot`](crate::plan::Slot)s of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Copying {
+pub struct Copying<File = HandleNumber> {
     /// File that is read.
-    pub from: HandleNumber,
+    pub from: File,
     /// File that is written.
-    pub to: HandleNumber,
+    pub to: File,
     /// Offset in the file that is read.
     pub read_at: u64,
     /// Offset in the file that is written.

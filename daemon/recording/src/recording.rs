@@ -8,16 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Node, Operations};
 
-/// A recording: the shape of a folder and the operations on it, without names and contents.
-#[derive(Debug, Clone, PartialEq)]
+/// A recording: the shape of a folder and the operations on it, without names and contents. Its serde form is the header of the
+/// stored file, which has the tree and the operations as columns of their own: see [`Recording::to_bytes`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
     /// Origin of the trace.
     pub source: Source,
     /// Protocol of the mount on which it was recorded; `None` if unknown (imported traces).
     pub recorded_on: Option<Protocol>,
     /// The tree. The first node is the recorded folder.
+    #[serde(skip)]
     pub nodes: Vec<Node>,
     /// The operations, in the order in which they began.
+    #[serde(skip)]
     pub operations: Operations,
     /// Mean of all pauses of one class, in nanoseconds, by the number of the class, so that pauses add up to the recorded
     /// time although each is kept only to a factor of two.

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_analysis::attribution::{attribute, server_use};
+use longhaul_analysis::attribution::{attribute, disk_seconds};
 use longhaul_analysis::prediction::{AssumedChange, timed_runs, what_if};
 use longhaul_store::Reader;
 use rustix::time::{ClockId, clock_gettime};
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let change = AssumedChange { round_trip: Some(Duration::from_millis(20)), ..AssumedChange::default() };
     println!("{} phases", phases.len());
     println!("read them: {:?}", shortest(read));
-    println!("name layers: {:?}", shortest(|| attribute(&phases, &server_use(&nas))));
+    println!("name layers: {:?}", shortest(|| attribute(&phases, &disk_seconds(&nas))));
     println!("fit and predict: {:?}", shortest(|| what_if(&timed_runs(&phases, &nas), change)));
     Ok(())
 }

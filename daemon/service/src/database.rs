@@ -3,15 +3,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_model::{Mount, Timestamp};
 use longhaul_store::{Error, Reader, Result, SharedWriter, Store, Writer};
-
-/// First bytes of every SQLite database (sqlite.org/fileformat.html, 1.3).
-const SQLITE_HEADER: &[u8; 16] = b"SQLite format 3\0";
+use longhaul_store::{database_bytes, has_sqlite_header, wal_files};
 
 /// The open database, and the identity of its file for later checks.
 pub struct Database {
@@ -117,9 +115,7 @@ impl Database {
 
     /// Returns the size of the database and its write-ahead log, in bytes. `None`: the file is missing.
     pub fn bytes(&self) -> Option<u64> {
-        let [log, _] = wal_files(&self.path);
-        let size = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.len());
-        Some(size(&self.path)? + size(&log).unwrap_or(0))
+        database_bytes(&self.path).ok()
     }
 
     /// Checks the database file by its inode and that of its log, its first bytes, and the damage that writes met.
@@ -131,15 +127,11 @@ impl Database {
             _ if self.log_identity.is_some() && file_identity(&log) != self.log_identity => {
                 DatabaseHealth::Missing
             }
-            _ if !self.has_sqlite_header() || self.writer.has_damaged_pages() => DatabaseHealth::Damaged,
+            _ if !self.header.as_ref().is_none_or(has_sqlite_header) || self.writer.has_damaged_pages() => {
+                DatabaseHealth::Damaged
+            }
             _ => DatabaseHealth::Healthy,
         }
-    }
-
-    fn has_sqlite_header(&self) -> bool {
-        let mut header = [0; SQLITE_HEADER.len()];
-        let read = |file: &File| file.read_exact_at(&mut header, 0).is_ok() && header == *SQLITE_HEADER;
-        self.header.as_ref().is_none_or(read)
     }
 
     /// Writes the database again after its file was removed. Nothing is lost, because
@@ -234,9 +226,7 @@ impl Database {
 fn may_be_sqlite(path: &Path) -> bool {
     let is_named =
         path.extension().is_some_and(|extension| extension.as_encoded_bytes().starts_with(b"sqlite"));
-    let mut header = [0; SQLITE_HEADER.len()];
-    let read = |file: File| file.read_exact_at(&mut header, 0);
-    is_named || (File::open(path).and_then(read).is_ok() && header == *SQLITE_HEADER)
+    is_named || File::open(path).is_ok_and(|file| has_sqlite_header(&file))
 }
 
 fn file_identity(path: &Path) -> Option<(u64, u64)> {
@@ -247,14 +237,6 @@ fn file_identity(path: &Path) -> Option<(u64, u64)> {
 fn sibling_path(path: &Path, word: &str) -> PathBuf {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     path.with_extension(format!("{word}.{extension}"))
-}
-
-fn wal_files(path: &Path) -> [PathBuf; 2] {
-    ["-wal", "-shm"].map(|suffix| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        name.into()
-    })
 }
 
 /// Removes the write-ahead log of a file, and its index.

@@ -15,7 +15,7 @@ use crate::worker::{Interruption, Launcher, Worker};
 /// Number of attempts to store a run in a locked or full database, before the runner gives up.
 const STORE_ATTEMPTS: u32 = 5;
 /// Time that an operation in flight may take after Ctrl-C, before its worker is abandoned.
-pub const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The targets, workloads and number of rounds of a foreground run.
 #[derive(Debug, Clone)]

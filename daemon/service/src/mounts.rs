@@ -14,26 +14,32 @@ use serde_json::{Value, json};
 /// The last known mount of each target, and where it was mounted before.
 #[derive(Debug, Clone, Default)]
 pub struct MountTracker {
-    mounts: BTreeMap<TargetName, Option<Mount>>,
-    /// The mounts with which the next ones are compared: the last ones that were not idle.
-    compared: BTreeMap<TargetName, Option<Mount>>,
+    targets: BTreeMap<TargetName, TargetMount>,
     /// Mounts that come and go by themselves.
     idle: idle::IdleMounts,
-    /// Paths of the targets. All that is known of a target is about its path.
-    paths: BTreeMap<TargetName, PathBuf>,
-    /// Targets that were on a share, with its source.
-    shares: BTreeMap<TargetName, String>,
-    /// Mount points of shares that are no longer at the place of their target.
-    moved: BTreeMap<TargetName, PathBuf>,
-    /// Targets whose path differs from a mount point in upper and lower case only, so that only a look at the path can tell where it
+}
+
+/// The mount of a target, and where it was mounted before.
+#[derive(Debug, Clone, Default)]
+struct TargetMount {
+    /// Path of the target. All that is known is about this path.
+    path: PathBuf,
+    mount: Option<Mount>,
+    /// The mount with which the next one is compared: the last one that was not idle.
+    compared: Option<Mount>,
+    /// Source of the share that the target was on.
+    share: Option<String>,
+    /// Mount point of this share, which is no longer at the place of the target.
+    moved_to: Option<PathBuf>,
+    /// True if the path differs from a mount point in upper and lower case only, so that only a look at the path can tell where it
     /// leads.
-    unclear: BTreeSet<TargetName>,
-    /// Deepest folder above each target at which something was mounted.
-    points: BTreeMap<TargetName, PathBuf>,
-    /// Targets above which nothing is mounted any more at that folder.
-    unmounted: BTreeSet<TargetName>,
-    /// Targets in `/Volumes`, above which a Mac has nothing mounted there.
-    bare_volumes: BTreeSet<TargetName>,
+    is_unclear: bool,
+    /// Deepest folder above the target at which something was mounted.
+    point: Option<PathBuf>,
+    /// True if nothing is mounted any more at that folder.
+    is_unmounted: bool,
+    /// True in `/Volumes` if a Mac has nothing mounted there above the target.
+    is_bare_volume: bool,
 }
 
 /// A change of a target's mount.
@@ -63,32 +69,31 @@ impl MountTracker {
         if table.is_empty() {
             return vec![];
         }
-        let is_known = |target: &Target| self.paths.get(&target.name) == Some(&target.path);
-        self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name && is_known(target)));
-        self.paths = targets.iter().map(|target| (target.name.clone(), target.path.clone())).collect();
-        self.compared.retain(|name, _| self.mounts.contains_key(name));
-        self.idle.retain(|name| self.mounts.contains_key(name));
-        self.shares.retain(|name, _| self.mounts.contains_key(name));
-        self.points.retain(|name, _| self.mounts.contains_key(name));
-        let is_bare = |target: &&Target| is_bare_volume(System::MacOs, &target.path, table);
-        self.bare_volumes = targets.iter().filter(is_bare).map(|target| target.name.clone()).collect();
-        let change = |target: &Target| {
-            let now = Mount::for_path(table, &target.path).map(without_free_space);
-            self.follow_share(target, now.as_ref(), table);
-            self.follow_point(target, now.as_ref());
-            self.mounts.insert(target.name.clone(), now.clone());
-            let known = self.compared.get(&target.name).and_then(Option::as_ref);
-            if idle::is_idle(known, now.as_ref()) {
-                self.idle.set_idle(&target.name);
-                return None;
-            }
-            self.idle.set_mounted(&target.name, known, now.as_ref());
-            let before = self.compared.insert(target.name.clone(), now.clone())?;
-            let kind = change_kind(before.as_ref(), now.as_ref(), table)?;
-            let detail = json!({ "before": before.as_ref().map(mount_detail), "after": now.as_ref().map(mount_detail) });
-            Some(MountChange { target: target.name.clone(), kind, detail })
-        };
-        targets.iter().filter_map(change).collect()
+        self.targets.retain(|name, known| {
+            targets.iter().any(|target| target.name == *name && target.path == known.path)
+        });
+        self.idle.retain(|name| self.targets.contains_key(name));
+        targets.iter().filter_map(|target| self.update_target(target, table)).collect()
+    }
+
+    fn update_target(&mut self, target: &Target, table: &[Mount]) -> Option<MountChange> {
+        let is_new = !self.targets.contains_key(&target.name);
+        let known = self.targets.entry(target.name.clone()).or_default();
+        known.path.clone_from(&target.path);
+        known.mount = Mount::for_path(table, &target.path).map(without_free_space);
+        known.is_bare_volume = is_bare_volume(System::MacOs, &target.path, table);
+        known.follow_share(table);
+        known.follow_point();
+        let now = known.mount.as_ref();
+        if idle::is_idle(known.compared.as_ref(), now) {
+            self.idle.set_idle(&target.name);
+            return None;
+        }
+        self.idle.set_mounted(&target.name, known.compared.as_ref(), now);
+        let before = std::mem::replace(&mut known.compared, now.cloned());
+        let kind = change_kind(before.as_ref(), now, table).filter(|_| !is_new)?;
+        let detail = json!({ "before": before.as_ref().map(mount_detail), "after": now.map(mount_detail) });
+        Some(MountChange { target: target.name.clone(), kind, detail })
     }
 
     /// Returns the targets that have another mount since the last call, also where that is no change, as below an automount.
@@ -98,51 +103,23 @@ impl MountTracker {
 
     /// Returns where the disk or share of a target was mounted, if nothing is mounted there any more.
     pub fn missing_disk(&self, name: &TargetName) -> Option<&Path> {
-        self.unmounted.get(name)?;
-        self.points.get(name).map(PathBuf::as_path)
+        self.targets.get(name).filter(|known| known.is_unmounted)?.point.as_deref()
     }
 
     /// Returns where the share of a target is mounted now, if it was at another place before.
     pub fn moved_to(&self, name: &TargetName) -> Option<&Path> {
-        self.moved.get(name).map(PathBuf::as_path)
-    }
-
-    fn follow_share(&mut self, target: &Target, now: Option<&Mount>, table: &[Mount]) {
-        let name = &target.name;
-        self.moved.remove(name);
-        self.unclear.remove(name);
-        if let Some(share) = now.filter(|mount| is_share(mount)) {
-            self.shares.insert(name.clone(), share.source.clone());
-            return;
-        }
-        let shares = || table.iter().filter(|mount| mount.protocol.family().is_remote());
-        if let Some(other) = shares().find(|mount| self.shares.get(name) == Some(&mount.source)) {
-            self.moved.insert(name.clone(), other.point.clone());
-        }
-        if shares().any(|mount| is_below_in_other_case(&target.path, &mount.point)) {
-            self.unclear.insert(name.clone());
-        }
-    }
-
-    fn follow_point(&mut self, target: &Target, now: Option<&Mount>) {
-        let Some(now) = now else { return };
-        let known = self.points.get(&target.name).filter(|point| target.path.starts_with(point));
-        if known.is_some_and(|point| *point != now.point && point.starts_with(&now.point)) {
-            self.unmounted.insert(target.name.clone());
-        } else {
-            self.unmounted.remove(&target.name);
-            self.points.insert(target.name.clone(), now.point.clone());
-        }
+        self.targets.get(name)?.moved_to.as_deref()
     }
 
     /// Returns the mount that contains a target. `None`: unknown.
     pub fn mount(&self, name: &TargetName) -> Option<&Mount> {
-        self.mounts.get(name)?.as_ref()
+        self.targets.get(name)?.mount.as_ref()
     }
 
     /// Returns whether a target belongs on a share: it was on one when last measured, or since the service started.
     pub fn is_on_share(&self, name: &TargetName, last_family: Option<ProtocolFamily>) -> bool {
-        last_family.is_some_and(|family| family != ProtocolFamily::Local) || self.shares.contains_key(name)
+        last_family.is_some_and(|family| family != ProtocolFamily::Local)
+            || self.targets.get(name).is_some_and(|known| known.share.is_some())
     }
 
     /// Returns whether the share or the disk of a target is unmounted: one that belongs on a share is now on a local disk, or nothing is
@@ -159,10 +136,35 @@ impl MountTracker {
         last_family: Option<ProtocolFamily>,
     ) -> bool {
         let family = self.mount(name).map(|mount| mount.protocol.family());
-        let is_bare_volume = system == System::MacOs && self.bare_volumes.contains(name);
+        let known = self.targets.get(name);
+        let is_bare_volume = system == System::MacOs && known.is_some_and(|known| known.is_bare_volume);
         let was_elsewhere = self.is_on_share(name, last_family) || self.missing_disk(name).is_some();
         let is_missing = is_bare_volume || was_elsewhere;
-        is_missing && matches!(family, Some(ProtocolFamily::Local) | None) && !self.unclear.contains(name)
+        let is_unclear = known.is_some_and(|known| known.is_unclear);
+        is_missing && matches!(family, Some(ProtocolFamily::Local) | None) && !is_unclear
+    }
+}
+
+impl TargetMount {
+    fn follow_share(&mut self, table: &[Mount]) {
+        (self.moved_to, self.is_unclear) = (None, false);
+        if let Some(share) = self.mount.as_ref().filter(|mount| is_share(mount)) {
+            self.share = Some(share.source.clone());
+            return;
+        }
+        let shares = || table.iter().filter(|mount| mount.protocol.family().is_remote());
+        let moved = shares().find(|mount| self.share.as_ref() == Some(&mount.source));
+        self.moved_to = moved.map(|mount| mount.point.clone());
+        self.is_unclear = shares().any(|mount| is_below_in_other_case(&self.path, &mount.point));
+    }
+
+    fn follow_point(&mut self) {
+        let Some(now) = &self.mount else { return };
+        let known = self.point.as_ref();
+        self.is_unmounted = known.is_some_and(|point| *point != now.point && point.starts_with(&now.point));
+        if !self.is_unmounted {
+            self.point = Some(now.point.clone());
+        }
     }
 }
 

@@ -54,7 +54,8 @@ pub fn is_log(name: &[u8]) -> bool {
         .any(|known| name == known.as_bytes())
 }
 
-fn is_number(text: Option<&[u8]>) -> bool {
+/// Returns whether a text has decimal digits only. False for `None` and for an empty text.
+pub fn is_number(text: Option<&[u8]>) -> bool {
     text.is_some_and(|text| !text.is_empty() && text.iter().all(u8::is_ascii_digit))
 }
 

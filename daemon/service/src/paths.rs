@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use longhaul_analysis::attribution::{Attribution, attribute, server_use};
+use longhaul_analysis::attribution::{Attribution, attribute, disk_seconds};
 use longhaul_analysis::summary::anonymize;
 use longhaul_analysis::usage::{
     CountedUsage, MAX_WEEKS, UsageInput, UsageProfile, count_usage, usage_profile,
@@ -22,10 +22,14 @@ const DATABASE_FILE: &str = "longhaul.sqlite";
 /// Argument and setting of the database's path.
 const DATABASE: Argument = Argument { option: "--database", key: "database" };
 
+/// Returns the path of the default configuration file, which need not exist. `None`: there is no home folder.
+pub fn default_config_path() -> Option<PathBuf> {
+    platform::config_directory().map(|folder| folder.join("config.toml"))
+}
+
 /// Returns the given configuration file, or the default one if it exists.
 pub fn existing_config_path(given: Option<&Path>) -> Option<PathBuf> {
-    let default = || platform::config_directory().map(|folder| folder.join("config.toml"));
-    given.map(Path::to_owned).or_else(|| default().filter(|path| path.exists()))
+    given.map(Path::to_owned).or_else(|| default_config_path().filter(|path| path.exists()))
 }
 
 /// The reason why the path of the database is unknown.
@@ -97,7 +101,7 @@ pub fn read_attributions(
     scale: Option<Scale>,
 ) -> longhaul_store::Result<Vec<Attribution>> {
     let phases = reader.phase_times(rounds, scale)?;
-    Ok(attribute(&phases, &server_use(&reader.nas_use_of(&phases)?)))
+    Ok(attribute(&phases, &disk_seconds(&reader.nas_use_of(&phases)?)))
 }
 
 /// Reads the usage of all targets, and returns it with the usage profile that follows from it and the configuration.

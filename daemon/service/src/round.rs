@@ -142,14 +142,11 @@ struct PlannedCell {
 }
 
 /// State of a round in progress.
-struct RoundProgress {
-    number: i64,
+struct RoundProgress<'s> {
+    spec: &'s RoundSpec,
     seed: u64,
-    round_index: u64,
-    baseline_interval: u64,
     /// Results to store for workloads that could not be prepared.
     failed_preparations: Vec<(PlannedCell, RunResult)>,
-    slot: u32,
     /// Keeps the machine awake until it is dropped.
     awake: Option<KeepAwake>,
     /// True if a run met its target.
@@ -207,7 +204,7 @@ impl RoundRunner<'_> {
         let mut progress = RoundProgress::new(number, spec);
         progress.awake = platform::keep_awake();
         self.prepare(&mut progress, workers, observer);
-        self.run_all(&mut progress, spec, workers, observer)?;
+        self.run_all(&mut progress, workers, observer)?;
         let slept_ns = self.clock.now().asleep_ns() - asleep_ns;
         let (status, reason) = match self.stop.reason() {
             // Its reason is what came first: while a round waits for the database, the machine may sleep.
@@ -253,7 +250,7 @@ impl RoundRunner<'_> {
     /// Prepares all workloads before the first run, so that the timed runs follow each other within minutes.
     fn prepare(
         &self,
-        progress: &mut RoundProgress,
+        progress: &mut RoundProgress<'_>,
         workers: &mut [&mut Worker],
         observer: &mut dyn RoundObserver,
     ) {
@@ -280,12 +277,12 @@ impl RoundRunner<'_> {
     /// Runs every pair of workload and target in the drawn order, until all are done or the round is to stop.
     fn run_all(
         &self,
-        progress: &mut RoundProgress,
-        spec: &RoundSpec,
+        progress: &mut RoundProgress<'_>,
         workers: &mut [&mut Worker],
         observer: &mut dyn RoundObserver,
     ) -> Result<(), RoundError> {
-        let order = run_order(spec.machine_seed, spec.round_index, self.tasks.workloads.len(), workers.len());
+        let RoundSpec { machine_seed, round_index, .. } = *progress.spec;
+        let order = run_order(machine_seed, round_index, self.tasks.workloads.len(), workers.len());
         let cells = order.into_iter().flat_map(|(workload, targets)| {
             targets.into_iter().map(move |target| PlannedCell { workload, target })
         });
@@ -310,12 +307,13 @@ impl RoundRunner<'_> {
         Ok(())
     }
 
-    fn build_assignment(&self, workload: usize, worker: &Worker, progress: &RoundProgress) -> Assignment {
+    fn build_assignment(&self, workload: usize, worker: &Worker, progress: &RoundProgress<'_>) -> Assignment {
+        let RoundSpec { round_index, baseline_interval, .. } = *progress.spec;
         Assignment {
             workload: self.tasks.workloads[workload].clone(),
             scale: self.tasks.scale,
             settings: self.tasks.settings.clone(),
-            rotation: slice_rotation(worker.target().role, progress.round_index, progress.baseline_interval),
+            rotation: slice_rotation(worker.target().role, round_index, baseline_interval),
             seed: progress.seed,
         }
     }
@@ -325,22 +323,21 @@ impl RoundRunner<'_> {
         &self,
         cell: PlannedCell,
         worker: &mut Worker,
-        progress: &mut RoundProgress,
+        progress: &mut RoundProgress<'_>,
         observer: &mut dyn RoundObserver,
     ) -> FinishedRun {
         let assignment = self.build_assignment(cell.workload, worker, progress);
         let nas_before = self.nas.and_then(|nas| nas.read_before(worker.target()));
         let now = self.clock.now();
         let start = RunStart {
-            round: progress.number,
-            slot: progress.slot,
+            round: progress.result.number,
+            slot: progress.result.runs,
             started: now.wall,
             utc_offset_seconds: now.utc_offset_seconds,
             processors: processors(),
             memory_available: memory_available(),
             kept_awake: progress.awake.is_some(),
         };
-        progress.slot += 1;
         let target_name = &worker.target().name;
         let _span = tracing::info_span!("run", %target_name, workload = assignment.workload).entered();
         observer.run_started(worker.target(), &assignment.workload);
@@ -396,7 +393,7 @@ impl RoundRunner<'_> {
         &self,
         finished: &FinishedRun,
         target: &Target,
-        progress: &mut RoundProgress,
+        progress: &mut RoundProgress<'_>,
         observer: &mut dyn RoundObserver,
     ) -> Result<StoredRun, RoundError> {
         let FinishedRun { run, mismatches, .. } = finished;
@@ -410,7 +407,7 @@ impl RoundRunner<'_> {
     /// Stores something. The machine may sleep once it takes so long that the round is void: a disk can stay full for days.
     fn store_with_retry<T>(
         &self,
-        progress: &mut RoundProgress,
+        progress: &mut RoundProgress<'_>,
         observer: &mut dyn RoundObserver,
         store: impl FnMut() -> longhaul_store::Result<T>,
     ) -> longhaul_store::Result<T> {
@@ -424,22 +421,12 @@ impl RoundRunner<'_> {
     }
 }
 
-impl RoundProgress {
-    fn new(number: i64, spec: &RoundSpec) -> Self {
+impl<'s> RoundProgress<'s> {
+    fn new(number: i64, spec: &'s RoundSpec) -> Self {
         let result = RoundResult { number, status: RoundStatus::Ok, reason: None, runs: 0, failed_runs: 0 };
         // 0x726f_756e is "roun" in ASCII: it separates these draws from others with the same seed.
         let seed = draw(spec.machine_seed, 0x726f_756e, spec.round_index);
-        Self {
-            number,
-            seed,
-            round_index: spec.round_index,
-            baseline_interval: spec.baseline_interval,
-            failed_preparations: vec![],
-            slot: 0,
-            awake: None,
-            has_measured: false,
-            result,
-        }
+        Self { spec, seed, failed_preparations: vec![], awake: None, has_measured: false, result }
     }
 
     /// Returns whether all targets were unavailable.

@@ -69,6 +69,6 @@ pub use read_samples::SampleFilter;
 pub use reader::Reader;
 pub use samples::Samples;
 pub use schedule::PREPARATION_EVENT;
-pub use store::Store;
+pub use store::{Store, database_bytes, has_sqlite_header, wal_files};
 pub use usage::TaskRequests;
 pub use writer::{SharedWriter, Writer};

@@ -13,7 +13,7 @@ use crate::epochs::Fingerprint;
 use crate::error::{Error, Fault, Result};
 use crate::migrations::{self, FileOrigin, SCHEMA_VERSION};
 use crate::rows::{TableRow, query_all};
-use crate::store::{BUSY_TIMEOUT, origin_error, read_machine_id, wal_path};
+use crate::store::{BUSY_TIMEOUT, database_bytes, origin_error, read_machine_id};
 use crate::{calls, events, history, host, operations, runs, wire};
 use longhaul_model::stored::{
     NewRound, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent, StoredOperation, StoredRound,
@@ -229,14 +229,11 @@ impl Reader {
     ///
     /// [`Error::PermissionDenied`] if the size of the database file cannot be read.
     pub fn size_bytes(&self) -> Result<u64> {
-        let denied = |error: std::io::Error| Error::PermissionDenied {
+        database_bytes(&self.path).map_err(|error| Error::PermissionDenied {
             path: self.path.clone(),
             operation: "read the size of the database",
             detail: error.to_string(),
-        };
-        let file = std::fs::metadata(&self.path).map_err(denied)?.len();
-        // The log does not exist while no process has the database open for writing.
-        Ok(file + std::fs::metadata(wal_path(&self.path)).map_or(0, |log| log.len()))
+        })
     }
 
     /// Returns a number that changes whenever another connection has changed the database. It is SQLite's

@@ -1,5 +1,8 @@
 //! Opens the database for writing.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +21,8 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between attempts to switch to write-ahead logging, for which SQLite ignores the busy timeout.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 const OPEN_OPERATION: &str = "open the database";
+/// First bytes of every SQLite database (sqlite.org/fileformat.html, 1.3).
+const SQLITE_HEADER: &[u8; 16] = b"SQLite format 3\0";
 
 /// A database that is open for writing. Pass it to a [`Writer`](crate::Writer).
 #[derive(Debug)]
@@ -63,7 +68,8 @@ impl Store {
     ) -> Result<Self> {
         let path = location::create_database_folder(path, mounts)?;
         // SQLite keeps the log beside the file that a link leads to.
-        let crashed = wal_path(&path.canonicalize().unwrap_or_else(|_| path.clone())).exists();
+        let [log, _] = wal_files(&path.canonicalize().unwrap_or_else(|_| path.clone()));
+        let crashed = log.exists();
         let in_opening = |fault: Fault| fault.into_error(OPEN_OPERATION, &path);
         create_private(&path);
         let mut connection = Connection::open(&path).map_err(|error| in_opening(error.into()))?;
@@ -102,12 +108,31 @@ pub(crate) fn create_private(path: &Path) {
     let _ = private_files::options().write(true).create_new(true).open(path);
 }
 
-/// Returns the path of the write-ahead log. SQLite deletes this file when the last connection is closed
-/// properly.
-pub(crate) fn wal_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    name.into()
+/// Returns whether a file begins like every SQLite database. False if it cannot be read.
+pub fn has_sqlite_header(file: &File) -> bool {
+    let mut header = [0; SQLITE_HEADER.len()];
+    file.read_exact_at(&mut header, 0).is_ok() && header == *SQLITE_HEADER
+}
+
+/// Returns the paths of the write-ahead log of a database and of its index. SQLite deletes these files when the last connection is
+/// closed properly.
+pub fn wal_files(path: &Path) -> [PathBuf; 2] {
+    ["-wal", "-shm"].map(|suffix| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        name.into()
+    })
+}
+
+/// Returns the size of a database and its write-ahead log, in bytes.
+///
+/// # Errors
+///
+/// The error of the operating system if the size of the database cannot be read.
+pub fn database_bytes(path: &Path) -> io::Result<u64> {
+    let [log, _] = wal_files(path);
+    // The log does not exist while no process has the database open for writing.
+    Ok(std::fs::metadata(path)?.len() + std::fs::metadata(log).map_or(0, |log| log.len()))
 }
 
 /// Returns an error if the file belongs to another program or to a newer version of longhaul. Writes nothing.

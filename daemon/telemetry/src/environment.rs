@@ -9,6 +9,9 @@ use std::time::Duration;
 use crate::headers::{Headers, HeadersError, percent_decoded};
 use crate::metrics::Temporality;
 
+/// Variable with the address for all signals. The path of the signal is appended; an address for one signal is used unchanged.
+pub const SHARED_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
 /// Environment variables by name. An empty variable counts as unset (OpenTelemetry, "Environment Variable
 /// Specification").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -82,16 +85,9 @@ impl EnvironmentVariables {
         [own, shared].into_iter().find_map(|name| self.non_empty(&name))
     }
 
-    /// Returns the address for a signal: name of the variable, value, and whether the address is for all
-    /// signals.
-    pub fn endpoint(&self, signal: &str) -> Option<(String, &str, EndpointScope)> {
-        let Variable { name, value } = self.otlp_variable(signal, "ENDPOINT")?;
-        let scope = if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
-            EndpointScope::AllSignals
-        } else {
-            EndpointScope::OneSignal
-        };
-        Some((name, value, scope))
+    /// Returns the address for a signal: name of the variable, and value. That of [`SHARED_ENDPOINT`] is for all signals.
+    pub fn endpoint(&self, signal: &str) -> Option<(String, &str)> {
+        self.otlp_variable(signal, "ENDPOINT").map(|variable| (variable.name, variable.value))
     }
 
     /// Returns true if this signal or the whole export is disabled.
@@ -174,15 +170,6 @@ struct Variable<'a> {
     value: &'a str,
 }
 
-/// The signals that an address is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndpointScope {
-    /// All signals; the path of the signal is appended.
-    AllSignals,
-    /// One signal; the address is used unchanged.
-    OneSignal,
-}
-
 fn parse_choice<T: Copy>(
     found: Option<Variable<'_>>,
     words: &[(&str, T)],
@@ -223,9 +210,9 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
             ("OTEL_EXPORTER_OTLP_HEADERS", " "),
         ]);
-        let endpoint = |signal| found.endpoint(signal).map(|(_, value, scope)| (value, scope));
-        assert_eq!(endpoint("traces"), Some(("http://traces/x", EndpointScope::OneSignal)));
-        assert_eq!(endpoint("metrics"), Some(("http://all", EndpointScope::AllSignals)));
+        let of_traces = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT".to_owned();
+        assert_eq!(found.endpoint("traces"), Some((of_traces, "http://traces/x")));
+        assert_eq!(found.endpoint("metrics"), Some((SHARED_ENDPOINT.to_owned(), "http://all")));
         assert_eq!(found.timeout("traces"), Ok(Some(Duration::from_millis(1500))));
         assert_eq!(found.compression("metrics"), Ok(Some(Compression::None)));
         assert_eq!(found.protocol("metrics"), Ok(Some(OtlpProtocol::Grpc)));

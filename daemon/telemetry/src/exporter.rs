@@ -59,13 +59,8 @@ pub struct ExporterDeps {
 
 /// Handle of the exporter thread.
 pub struct Exporter {
-    thread: CommandThread<ExporterCommand>,
+    thread: CommandThread<Result<Option<ExportSettings>, String>>,
     status: Arc<Mutex<ExportStatus>>,
-}
-
-enum ExporterCommand {
-    Configure(Box<Result<Option<ExportSettings>, String>>),
-    Stop,
 }
 
 impl Exporter {
@@ -77,7 +72,7 @@ impl Exporter {
     pub fn start(deps: ExporterDeps) -> std::io::Result<Self> {
         let status = Arc::new(Mutex::new(ExportStatus::default()));
         let shared = Arc::clone(&status);
-        let work = |commands: &Receiver<ExporterCommand>| {
+        let work = |configs: &Receiver<_>| {
             let mut worker = ExporterThread {
                 deps,
                 status: shared,
@@ -87,7 +82,7 @@ impl Exporter {
                 last_state_sent_ns: None,
                 iterations: 0,
             };
-            worker.run(commands);
+            worker.run(configs);
         };
         let thread = Builder::new().name("telemetry".to_owned()).stack_size(1 << 20);
         Ok(Self { thread: CommandThread::start(thread, work)?, status })
@@ -96,7 +91,7 @@ impl Exporter {
     /// Applies new settings. `Ok(None)`: nothing is exported. `Err`: the reason why the settings are invalid;
     /// the export stops and the status shows the reason.
     pub fn configure(&self, settings: Result<Option<ExportSettings>, String>) {
-        self.thread.send(ExporterCommand::Configure(Box::new(settings)));
+        self.thread.send(settings);
     }
 
     /// Returns the current status of the export.
@@ -107,7 +102,7 @@ impl Exporter {
     /// Stops the thread. Returns within two seconds, even if the collector does not respond. A message in flight is repeated
     /// after the next start.
     pub fn stop(&self) {
-        self.thread.stop(ExporterCommand::Stop);
+        self.thread.stop();
     }
 }
 
@@ -135,19 +130,17 @@ struct ExporterThread {
 }
 
 impl ExporterThread {
-    fn run(&mut self, commands: &Receiver<ExporterCommand>) {
+    fn run(&mut self, configs: &Receiver<Result<Option<ExportSettings>, String>>) {
         let mut wait = None;
         loop {
-            let command = match wait {
-                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(wait) => commands.recv_timeout(wait),
+            let settings = match wait {
+                None => configs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(wait) => configs.recv_timeout(wait),
             };
-            match command {
-                Ok(ExporterCommand::Stop) | Err(RecvTimeoutError::Disconnected) => {
-                    return self.deps.diagnostics.stop();
-                }
-                Ok(ExporterCommand::Configure(settings)) => self.configure(*settings),
+            match settings {
+                Ok(settings) => self.configure(settings),
                 Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.deps.diagnostics.stop(),
             }
             wait = self.run_due();
         }
@@ -208,7 +201,7 @@ impl ExporterThread {
         started.map_err(|error| error.to_string())
     }
 
-    /// Sends whatever is due. Returns the time until the next call is needed. `None`: wait for a command.
+    /// Sends whatever is due. Returns the time until the next call is needed. `None`: wait for new settings.
     fn run_due(&mut self) -> Option<Duration> {
         let interval = self.settings.as_ref()?.interval;
         let view = (self.deps.service_view)();

@@ -11,7 +11,7 @@ use longhaul_store::Signal;
 
 use crate::ResourceAttributes;
 use crate::endpoint::{self, EndpointError};
-use crate::environment::{Compression, EndpointScope, EnvironmentVariables, OtlpProtocol, VariableError};
+use crate::environment::{Compression, EnvironmentVariables, OtlpProtocol, SHARED_ENDPOINT, VariableError};
 use crate::headers::{Headers, HeadersError};
 use crate::metrics::Temporality;
 
@@ -216,13 +216,10 @@ impl SettingsResolver<'_> {
             OtlpProtocol::HttpProtobuf => endpoint::signal_url(&base, signal),
             OtlpProtocol::Grpc => base,
         };
-        if let Some((name, value, scope)) = self.environment.endpoint(signal) {
+        if let Some((name, value)) = self.environment.endpoint(signal) {
             let wrong = |error| SettingsError::Endpoint(format!("the address in {name}"), error);
             let address = endpoint::validate(value).map_err(wrong)?;
-            return Ok(Some(match scope {
-                EndpointScope::AllSignals => url_of_signal(address),
-                EndpointScope::OneSignal => address,
-            }));
+            return Ok(Some(if name == SHARED_ENDPOINT { url_of_signal(address) } else { address }));
         }
         let wrong = |error| SettingsError::Endpoint("`endpoint` in the configuration".to_owned(), error);
         let base = self.config.endpoint.as_deref().map(endpoint::validate).transpose().map_err(wrong)?;

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use longhaul_darwin::kernel::{Call, DOCUMENTED_ERRORS, Node, reset, with};
 use longhaul_darwin::platform::macos::*;
-use longhaul_darwin::platform::macos_counters::disk_counters;
+use longhaul_darwin::platform::macos_counters::{self, disk_counters};
 use longhaul_darwin::platform::macos_host::{MountWatch, host_id};
 use longhaul_darwin::platform::macos_probe::{device_of, disable_read_ahead};
 use longhaul_darwin::platform::types::{IoPolicy, ListingFields};
 use longhaul_darwin::platform::unix::{ByteRange, resident_share};
-use longhaul_darwin::platform::{macos_check, macos_counters};
 use longhaul_darwin::*;
 
 use crate::open;
@@ -77,7 +76,7 @@ fn outcomes(call: Call, at: BorrowedFd<'_>) -> Vec<Outcome> {
         Call::ProcPidRusage => vec![reason(disk_counters(1).map_err(|unavailable| unavailable.reason))],
         Call::Setiopolicy => vec![outcome(set_io_policy(IoPolicy::Throttled))],
         Call::Sysctl => vec![reason(interface_reading())],
-        Call::Sysctlbyname => vec![reason(macos_check::connection_count()), outcome(forbid_remote_hang())],
+        Call::Sysctlbyname => vec![reason(macos_counters::connection_count()), outcome(forbid_remote_hang())],
         Call::ClockGettime | Call::Kevent | Call::NotifyGetState | Call::NotifyRegisterCheck => vec![],
     }
 }

@@ -6,9 +6,8 @@ use longhaul_darwin::platform::macos::{
     set_io_policy, system_version,
 };
 use longhaul_darwin::platform::macos_counters::server_address;
-use longhaul_darwin::platform::macos_host::{self, is_hot};
+use longhaul_darwin::platform::macos_host::{self, is_hot, processor_times};
 use longhaul_darwin::platform::macos_probe::thread_cpu_ns;
-use longhaul_darwin::platform::macos_processor::processor_times;
 use longhaul_darwin::platform::types::IoPolicy;
 use longhaul_darwin::{
     CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_UPTIME_RAW, EAGAIN, EINVAL,

@@ -18,7 +18,7 @@ use longhaul_service::status::{
     Check, CheckStatus, DatabaseStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
 };
 use longhaul_store::{RoundCounts, RoundStatus};
-use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
+use longhaul_web::{BODY_TIMEOUT, Listeners, ServerDeps, SummarySources};
 
 use super::world::{self, BEGIN};
 
@@ -88,7 +88,7 @@ fn process() {
         set_log_level: Arc::new(|_| Ok(())),
         metrics: Arc::new(|| Ok("# EOF\n".to_owned())),
         sources: SummarySources { database: database.clone(), config: None },
-        limits: Limits::default(),
+        body_timeout: BODY_TIMEOUT,
         notice: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

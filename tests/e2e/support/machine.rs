@@ -62,19 +62,20 @@ pub fn chown_to_nobody(path: &Path) {
 
 /// Returns the process ids of live worker processes whose `HOME` is below this folder.
 pub fn workers_of(root: &Path) -> Vec<i32> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|pid| is_worker_of(*pid, root)).collect()
+    processes().filter(|pid| is_worker_of(*pid, root)).collect()
 }
 
 /// Returns the process ids of processes whose program file is in this folder.
 pub fn workers_from(folder: &Path) -> Vec<i32> {
     let program = [folder.as_os_str().as_bytes(), b"/"].concat();
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let runs =
         |pid: &i32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(&program));
-    numbers.filter(runs).collect()
+    processes().filter(runs).collect()
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn is_worker_of(pid: i32, root: &Path) -> bool {

@@ -10,11 +10,11 @@ use longhaul_measure::sandbox::{CleanMode, CleanReport};
 use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::{
-    FreeSpaceReserve, ProbeKind, ProbeMode, ProbePlan, ProbeSample, Progress, Role, Scale, SlowCall, Target,
+    FreeSpaceReserve, ProbeKind, ProbeMode, ProbePlan, ProbeSample, Role, Scale, SlowCall, Target,
     TargetName, Timestamp, WorkerSample,
 };
 use longhaul_service::worker::{
-    Interruption, Launcher, RequestOptions, RunResult, SampleSender, Worker, WorkerObserver,
+    Interruption, Launcher, RequestOptions, RunResult, SampleSender, SilentObserver, Worker,
 };
 
 use super::machine;
@@ -44,15 +44,7 @@ pub struct Sampling {
 #[derive(Default)]
 pub struct RecordedSamples(Vec<WorkerSample>);
 
-/// Observer that ignores everything.
-struct NoObserver;
-
-impl WorkerObserver for NoObserver {
-    fn progress(&mut self, _: &TargetName, _: &Progress) {}
-    fn phase_started(&mut self, _: &TargetName, _: &str) {}
-}
-
-fn patient<'a>(interruption: &'a Interruption, observer: &'a mut NoObserver) -> RequestOptions<'a> {
+fn patient<'a>(interruption: &'a Interruption, observer: &'a mut SilentObserver) -> RequestOptions<'a> {
     let patience = Duration::from_secs(120);
     RequestOptions { cap: patience, stop_timeout: patience, interruption, observer }
 }
@@ -102,7 +94,7 @@ impl Sampling {
 
     /// Prepares and runs an assignment.
     pub fn carry_out(&mut self, assignment: &Assignment) -> RunResult {
-        let (interruption, mut observer) = (Interruption::default(), NoObserver);
+        let (interruption, mut observer) = (Interruption::default(), SilentObserver);
         let mut watch = patient(&interruption, &mut observer);
         self.worker.prepare(assignment, &mut watch).map_err(|finished| finished.report.failure).unwrap();
         self.worker.run(assignment, &mut watch)
@@ -110,7 +102,7 @@ impl Sampling {
 
     /// Removes the sandbox.
     pub fn clean(&mut self) -> CleanReport {
-        let (interruption, mut observer) = (Interruption::default(), NoObserver);
+        let (interruption, mut observer) = (Interruption::default(), SilentObserver);
         let cleaned =
             self.worker.clean_sandbox(CleanMode::Remove, &mut patient(&interruption, &mut observer));
         cleaned.map_err(|ending| ending.failure.message).unwrap().expect("a sandbox")

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use longhaul_service::handle::ServiceHandle;
-use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
+use longhaul_web::{Listeners, ServerDeps, SummarySources};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -27,7 +27,7 @@ static SERVER: LazyLock<(SocketAddr, Runtime, TempDir)> = LazyLock::new(|| {
         set_log_level: Arc::new(|_| Ok(())),
         metrics: Arc::new(|| Ok(String::new())),
         sources: SummarySources { database, config: None },
-        limits: Limits { body_timeout: Duration::from_millis(100) },
+        body_timeout: Duration::from_millis(100),
         notice: None,
     };
     runtime.spawn(longhaul_web::serve(Listeners { loopback, network: None }, deps, std::future::pending()));

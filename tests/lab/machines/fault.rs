@@ -1,7 +1,7 @@
 //! Faults of the network and the NAS, with their repair and the allowed outcomes of a run.
 
+use super::Lab;
 use super::service::AMPLE_CAP;
-use super::{Lab, text};
 
 /// Cap in seconds for faults that last until the run is stored as hung.
 const CAP: u32 = 12;
@@ -12,10 +12,10 @@ const LONG_CAP: u32 = 40;
 pub struct Fault {
     /// Name in the table of results.
     pub name: &'static str,
-    /// Starts the fault on a share. Returns `Err` with a reason if the lab cannot.
-    pub begin: fn(&Lab, &str) -> Result<(), String>,
+    /// Starts the fault on a share. Panics if the lab cannot.
+    pub begin: fn(&Lab, &str),
     /// Ends the fault on a share.
-    pub end: fn(&Lab, &str) -> Result<(), String>,
+    pub end: fn(&Lab, &str),
     /// Duration in seconds; `None` means until the run is stored.
     pub lasts: Option<u64>,
     /// Cap of runs in seconds.
@@ -28,24 +28,24 @@ pub struct Fault {
 pub const FAULTS: [Fault; 11] = [
     Fault {
         name: "5 % loss",
-        begin: |lab, _| wire(lab, "loss 5%"),
-        end: heal,
+        begin: |lab, _| lab.net("loss 5%"),
+        end: |lab, _| lab.heal(),
         lasts: None,
         cap: AMPLE_CAP,
         right: &["ok"],
     },
     Fault {
         name: "200 ms delay each way",
-        begin: |lab, _| wire(lab, "delay 200ms"),
-        end: heal,
+        begin: |lab, _| lab.net("delay 200ms"),
+        end: |lab, _| lab.heal(),
         lasts: None,
         cap: LONG_CAP,
         right: &["ok", "hung"],
     },
     Fault {
         name: "cable cut for 5 s",
-        begin: cut,
-        end: heal,
+        begin: |lab, _| lab.cut(),
+        end: |lab, _| lab.heal(),
         lasts: Some(5),
         cap: AMPLE_CAP,
         right: &["ok"],
@@ -53,25 +53,32 @@ pub const FAULTS: [Fault; 11] = [
     // The SMB client fails a call after two missed echoes; the NFS client never does.
     Fault {
         name: "cable cut for 60 s",
-        begin: cut,
-        end: heal,
+        begin: |lab, _| lab.cut(),
+        end: |lab, _| lab.heal(),
         lasts: Some(60),
         cap: AMPLE_CAP,
         right: &["ok", "error"],
     },
-    Fault { name: "cable cut until the cap", begin: cut, end: heal, lasts: None, cap: CAP, right: &["hung"] },
+    Fault {
+        name: "cable cut until the cap",
+        begin: |lab, _| lab.cut(),
+        end: |lab, _| lab.heal(),
+        lasts: None,
+        cap: CAP,
+        right: &["hung"],
+    },
     Fault {
         name: "NAS frozen until the cap",
-        begin: freeze,
-        end: thaw,
+        begin: |lab, _| lab.freeze(),
+        end: |lab, _| lab.thaw(),
         lasts: None,
         cap: CAP,
         right: &["hung"],
     },
     Fault {
         name: "NAS without power, booted again",
-        begin: power_off,
-        end: power_on,
+        begin: |lab, _| lab.power_off(),
+        end: |lab, _| lab.power_on(),
         lasts: None,
         cap: CAP,
         right: &["hung", "error"],
@@ -106,73 +113,33 @@ pub const FAULTS: [Fault; 11] = [
 /// Names of the faults in the short suite.
 pub const SHORT: [&str; 2] = ["cable cut until the cap", "NAS frozen until the cap"];
 
-fn nas(lab: &Lab, command: &str) -> Result<(), String> {
-    let output = lab.nas(command);
-    output.status.success().then_some(()).ok_or_else(|| format!("on the NAS: {command}: {}", text(&output)))
+fn delete(lab: &Lab, share: &str) {
+    lab.ask_nas(&format!("rm -rf /srv/share/{share}"));
 }
 
-fn wire(lab: &Lab, how: &str) -> Result<(), String> {
-    lab.net(how);
-    Ok(())
-}
-
-fn cut(lab: &Lab, _: &str) -> Result<(), String> {
-    lab.cut();
-    Ok(())
-}
-
-fn heal(lab: &Lab, _: &str) -> Result<(), String> {
-    lab.heal();
-    Ok(())
-}
-
-fn freeze(lab: &Lab, _: &str) -> Result<(), String> {
-    lab.freeze();
-    Ok(())
-}
-
-fn thaw(lab: &Lab, _: &str) -> Result<(), String> {
-    lab.thaw();
-    Ok(())
-}
-
-fn power_off(lab: &Lab, _: &str) -> Result<(), String> {
-    lab.power_off();
-    Ok(())
-}
-
-fn power_on(lab: &Lab, _: &str) -> Result<(), String> {
-    lab.power_on();
-    Ok(())
-}
-
-fn delete(lab: &Lab, share: &str) -> Result<(), String> {
-    nas(lab, &format!("rm -rf /srv/share/{share}"))
-}
-
-fn restore(lab: &Lab, share: &str) -> Result<(), String> {
-    nas(lab, &format!("install -d -o lab -g lab /srv/share/{share}"))
+fn restore(lab: &Lab, share: &str) {
+    lab.ask_nas(&format!("install -d -o lab -g lab /srv/share/{share}"));
 }
 
 /// Fills the disk of the NAS with one file, up to the space that is reserved for root.
-fn fill(lab: &Lab, _: &str) -> Result<(), String> {
-    nas(lab, "fallocate -l $(df --output=avail -B1 /srv/share | tail -1) /srv/share/filler")
+fn fill(lab: &Lab, _: &str) {
+    lab.ask_nas("fallocate -l $(df --output=avail -B1 /srv/share | tail -1) /srv/share/filler");
 }
 
-fn free(lab: &Lab, _: &str) -> Result<(), String> {
-    nas(lab, "rm /srv/share/filler")
+fn free(lab: &Lab, _: &str) {
+    lab.ask_nas("rm /srv/share/filler");
 }
 
-fn revoke(lab: &Lab, share: &str) -> Result<(), String> {
-    nas(lab, &format!("chown -R root:root /srv/share/{share} && chmod 700 /srv/share/{share}"))
+fn revoke(lab: &Lab, share: &str) {
+    lab.ask_nas(&format!("chown -R root:root /srv/share/{share} && chmod 700 /srv/share/{share}"));
 }
 
-fn grant(lab: &Lab, share: &str) -> Result<(), String> {
-    nas(lab, &format!("chown -R lab:lab /srv/share/{share} && chmod 755 /srv/share/{share}"))
+fn grant(lab: &Lab, share: &str) {
+    lab.ask_nas(&format!("chown -R lab:lab /srv/share/{share} && chmod 755 /srv/share/{share}"));
 }
 
 /// Restarts the server of a share so that it no longer supports the protocol version that the mount negotiated.
-fn other(lab: &Lab, share: &str) -> Result<(), String> {
+fn other(lab: &Lab, share: &str) {
     match share {
         "smb3" => samba(lab, "sed -i '/\\[global\\]/a server max protocol = SMB2_10' /etc/samba/smb.conf"),
         "nfs3" => nfsd(lab, "-N 3 -V 4.2"),
@@ -180,20 +147,19 @@ fn other(lab: &Lab, share: &str) -> Result<(), String> {
     }
 }
 
-fn same(lab: &Lab, share: &str) -> Result<(), String> {
+fn same(lab: &Lab, share: &str) {
     match share {
         "smb3" => samba(lab, "sed -i '/server max protocol/d' /etc/samba/smb.conf"),
         _ => nfsd(lab, "-V 3 -V 4.2"),
     }
 }
 
-fn samba(lab: &Lab, change: &str) -> Result<(), String> {
-    nas(lab, &format!("{change} && pkill -x smbd; while pgrep -x smbd; do sleep 0.1; done; smbd -D"))
+fn samba(lab: &Lab, change: &str) {
+    lab.ask_nas(&format!("{change} && pkill -x smbd; while pgrep -x smbd; do sleep 0.1; done; smbd -D"));
 }
 
-fn nfsd(lab: &Lab, versions: &str) -> Result<(), String> {
-    nas(
-        lab,
-        &format!("rpc.nfsd 0 && rpc.nfsd -G 10 -L 10 {versions} 8 && echo Y >/proc/fs/nfsd/v4_end_grace"),
-    )
+fn nfsd(lab: &Lab, versions: &str) {
+    lab.ask_nas(&format!(
+        "rpc.nfsd 0 && rpc.nfsd -G 10 -L 10 {versions} 8 && echo Y >/proc/fs/nfsd/v4_end_grace"
+    ));
 }

@@ -1,6 +1,7 @@
 //! Controls the lab: real file servers and real client mounts in two small virtual machines (see README.md in this
 //! folder).
 
+pub mod daemon;
 pub mod fault;
 pub mod service;
 pub mod simulated;
@@ -10,6 +11,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
+
+use serde_json::Value;
 
 /// Both running machines. They end when this value is dropped or when the test process ends, even if it is killed.
 pub struct Lab {
@@ -82,6 +85,25 @@ impl Lab {
     /// Runs a shell command in the NAS.
     pub fn nas(&self, command: &str) -> Output {
         self.script(&["nas", "sh", "-c", command])
+    }
+
+    /// Runs a shell command in the NAS and returns its output. Panics if it fails.
+    pub fn ask_nas(&self, command: &str) -> String {
+        let output = self.nas(command);
+        assert!(output.status.success(), "NAS: {command}: {}{}", text(&output), self.logs());
+        text(&output)
+    }
+
+    /// Panics if a program does not start in the client.
+    pub fn assert_starts(&self, program: &str) {
+        let version = self.run(&format!("{program} --version"));
+        assert!(version.status.success(), "{program} does not start in the client: {}", text(&version));
+    }
+
+    /// Returns the real path of the AFP folder, after mounting it again if needed; `None` if it cannot be mounted.
+    pub fn afp_path(&self) -> Option<String> {
+        let seen = self.run("ls /m/afp/media >/dev/null 2>&1 || mount-afp; cd /m/afp/media && pwd -P");
+        text(&seen).lines().last().filter(|_| seen.status.success()).map(str::to_owned)
     }
 
     /// Sets `tc netem` options on both ends, such as `"delay 5ms loss 0.1%"` (one way); `"clear"` removes them.
@@ -171,6 +193,11 @@ pub fn program() -> &'static str {
 /// Returns standard output and standard error of a process as one text.
 pub fn text(output: &Output) -> String {
     [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat()
+}
+
+/// Returns the lines of a text that are JSON.
+pub fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// Prints directly to standard error, because the test harness captures the `println!` output of passing tests.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Lab, text};
+use super::{Lab, json_lines, text};
 
 /// Time after which a waiting test fails. It is a generous limit for slow machines, not a performance requirement.
 const TIMEOUT: Duration = Duration::from_secs(900);
@@ -79,8 +79,7 @@ impl<'a> Service<'a> {
         let options = format!("--database {folder}/l.sqlite --config {folder}/config.toml");
         let longhaul = format!("{program} {options}");
         let service = Self { lab, share, longhaul, current_cap: AMPLE_CAP.into() };
-        let made = lab.nas(&format!("install -d -o lab -g lab /srv/share/{share}"));
-        assert!(made.status.success(), "{}{}", text(&made), lab.logs());
+        lab.ask_nas(&format!("install -d -o lab -g lab /srv/share/{share}"));
         lab.ask(&format!("mkdir -p {folder} /m/local/{share}"));
         service.configure(AMPLE_CAP);
         let redirects = format!("--log-directory {folder} </dev/null >{folder}/output 2>&1");
@@ -163,8 +162,7 @@ impl<'a> Service<'a> {
     /// Returns all stored runs.
     pub fn runs(&self) -> Runs {
         let lines = self.lab.ask(&format!("{} runs --json --last 0", self.longhaul));
-        let runs = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        runs.filter_map(|run| Some((run["run"].as_i64()?, run))).collect()
+        json_lines(&lines).into_iter().filter_map(|run| Some((run["run"].as_i64()?, run))).collect()
     }
 
     /// Starts the script that polls the status.

@@ -3,7 +3,7 @@
 use longhaul_analysis::attribution::Layer;
 use longhaul_model::draw::draw;
 
-use crate::machines::{Lab, text};
+use crate::machines::Lab;
 
 /// Fault with a known place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Fault {
             Self::Loss(percent) => lab.net(&format!("delay 1ms loss {percent}%")),
             Self::Rate(megabits) => lab.net(&format!("rate {megabits}mbit")),
             Self::Disk(time) => delay_disk(lab, time),
-            Self::BusyNas(time) => nas(lab, &hog(time)),
+            Self::BusyNas(time) => drop(lab.ask_nas(&hog(time))),
             Self::BusyClient(time) => drop(lab.ask(&hog(time))),
         }
     }
@@ -63,16 +63,10 @@ impl Fault {
         match self {
             Self::Delay(_) | Self::Loss(_) | Self::Rate(_) => lab.net("clear"),
             Self::Disk(_) => delay_disk(lab, 0),
-            Self::BusyNas(_) => nas(lab, KILL_HOG),
+            Self::BusyNas(_) => drop(lab.ask_nas(KILL_HOG)),
             Self::BusyClient(_) => drop(lab.ask(KILL_HOG)),
         }
     }
-}
-
-/// Runs a shell command on the NAS.
-pub fn nas(lab: &Lab, command: &str) {
-    let output = lab.nas(command);
-    assert!(output.status.success(), "on the NAS: {command}: {}", text(&output));
 }
 
 /// Ends the command of [`hog`]. The brackets keep it from ending its own shell.
@@ -88,13 +82,10 @@ fn hog(milliseconds: u64) -> String {
 }
 
 fn delay_disk(lab: &Lab, milliseconds: u64) {
-    nas(
-        lab,
-        &format!(
+    lab.ask_nas(&format!(
             "dmsetup --noudevsync suspend slow && echo \"0 $(blockdev --getsz /dev/loop0) delay /dev/loop0 0 {milliseconds}\" | \
              dmsetup load slow && dmsetup --noudevsync resume slow"
-        ),
-    );
+    ));
 }
 
 /// Returns whether two faults can be injected together: not twice the same means, and not two processors that are taken in

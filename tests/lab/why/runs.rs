@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_analysis::attribution::{Attribution, ServerUse, attribute};
+use longhaul_analysis::attribution::{Attribution, attribute};
 use longhaul_model::{CacheState, PhaseTimes, TASKS};
 use longhaul_store::Reader;
 
-use super::faults::nas;
 use crate::machines::{Lab, text};
 
 const DATABASE: &str = "/m/local/why/l.sqlite";
@@ -105,7 +104,7 @@ impl Runs {
         if let Some(lab) = self.lab() {
             std::thread::sleep(FORGOTTEN_AFTER);
             lab.ask("sync; echo 3 >/proc/sys/vm/drop_caches");
-            nas(lab, "sync; echo 3 >/proc/sys/vm/drop_caches");
+            lab.ask_nas("sync; echo 3 >/proc/sys/vm/drop_caches");
         }
         let mut found = Measured { metrics: Vec::new(), lost: BTreeMap::new() };
         for workload in ["folder-index", "incremental-backup"] {
@@ -113,8 +112,7 @@ impl Runs {
             let readings = match source {
                 NasSource::None => BTreeMap::new(),
                 NasSource::Disk => {
-                    let used = ServerUse { disk_seconds, processor_share: None };
-                    phases.iter().map(|phase| (phase.run, used)).collect()
+                    phases.iter().filter_map(|phase| Some((phase.run, disk_seconds?))).collect()
                 }
             };
             let metrics = attribute(&phases, &readings);
@@ -152,8 +150,7 @@ fn busy_list(copy: &Path) -> PathBuf {
 
 /// Makes a file system on the NAS whose disk can be slowed down, exports it and mounts it three times.
 fn prepare(lab: &Lab) {
-    nas(
-        lab,
+    lab.ask_nas(
         "modprobe -a loop dm-mod dm-delay && truncate -s 1500M /srv/share/.disk && losetup /dev/loop0 /srv/share/.disk && \
          echo \"0 $(blockdev --getsz /dev/loop0) delay /dev/loop0 0 0\" | dmsetup --noudevsync create slow && \
          dmsetup mknodes && mkfs.ext4 -q /dev/mapper/slow && mkdir -p /srv/share/slow && \

@@ -16,7 +16,7 @@ use longhaul_view::charts::{BandChart, Curve, Ecdf, QuantileStep, SeriesStyle, S
 use longhaul_view::render;
 use longhaul_view::screens::latency_charts::BAND_QUANTILES;
 use longhaul_view::screens::task::{MetricCharts, TaskReport};
-use longhaul_view::screens::{self, slowest, words::with_cache_state};
+use longhaul_view::screens::{self, slowest, words::with_cache};
 use longhaul_view::time::local_midnight;
 use maud::html;
 use serde::Deserialize;
@@ -179,7 +179,7 @@ struct Metric {
 fn metric_values(window: &Window, history: &History, weekly: &WeeklySummary) -> Vec<MetricValues> {
     let targets = runs_by_target(window, history, weekly);
     let values = window.task.metrics().iter().enumerate().map(|(index, endpoint)| {
-        let label = with_cache_state(endpoint.activity, Some(endpoint.cache));
+        let label = with_cache(endpoint.activity, endpoint.cache);
         let metric = Metric { index, name: endpoint.name, label };
         let bands = targets.iter().map(|target| BandChart {
             events: event_ticks(&history.events, &target.name),

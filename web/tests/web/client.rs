@@ -1,7 +1,7 @@
 //! A web server on a free port, and a client that sends exactly the given bytes.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use longhaul_service::handle::ServiceHandle;
-use longhaul_web::{Limits, Listeners, ServerDeps};
+use longhaul_web::{Listeners, ServerDeps};
 use tokio::sync::oneshot;
 
 use crate::world;
@@ -57,9 +57,9 @@ impl TestServer {
         Self::with_deps(world::control(database))
     }
 
-    /// Starts a server with these timeouts.
-    pub fn with_limits(limits: Limits) -> Self {
-        Self::with_deps(ServerDeps { limits, ..world::control(database()) })
+    /// Starts a server that waits this long for the body of a request.
+    pub fn with_body_timeout(body_timeout: Duration) -> Self {
+        Self::with_deps(ServerDeps { body_timeout, ..world::control(database()) })
     }
 
     fn with_deps(control: ServerDeps) -> Self {
@@ -125,6 +125,48 @@ impl TestServer {
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// An open page: the client side of an event stream.
+pub struct Open(BufReader<TcpStream>);
+
+impl Open {
+    /// Opens a page, which has seen the updates up to `last`.
+    pub fn of(server: &TestServer, last: Option<&str>) -> Self {
+        let mut stream = server.connect();
+        let last = last.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
+        let request = format!(
+            "GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAccept-Encoding: gzip\r\n{last}\r\n",
+            server.port
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// Returns the next line; `None` at the end of the stream.
+    pub fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        (self.0.read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
+    }
+
+    /// Reads up to the id of the next part, and returns the id.
+    pub fn id(&mut self) -> String {
+        let line = self.until("id:").pop().unwrap();
+        line.replace("id:", "").trim().to_owned()
+    }
+
+    /// Reads up to the first line that contains this text, and returns all lines read.
+    pub fn until(&mut self, words: &str) -> Vec<String> {
+        let mut seen = vec![];
+        loop {
+            let line = self.line().unwrap_or_else(|| panic!("`{words}` did not arrive: {seen:?}"));
+            let is_it = line.contains(words);
+            seen.push(line);
+            if is_it {
+                return seen;
+            }
+        }
     }
 }
 

@@ -4,9 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use longhaul_web::Limits;
-
-use crate::client::{Answer, PATIENCE, TestServer};
+use crate::client::{Answer, Open, PATIENCE, TestServer};
 use crate::world::TOKEN;
 
 /// Requests the status with the token, as the command line does.
@@ -63,18 +61,17 @@ fn streams_are_limited_and_do_not_block_requests() {
 #[test]
 fn stream_survives_many_idle_connections() {
     let server = TestServer::start();
-    let mut streams = listeners(&server, 1);
-    let stream = &mut streams[0];
-    read_until(stream, "No round in progress");
+    let mut open = Open::of(&server, None);
+    open.until("No round in progress");
     let _idle: Vec<TcpStream> = (0..400).map(|_| server.connect()).collect();
     assert_eq!(status(&server).status, 200);
     server.handle.set_stalls(vec![longhaul_demo::stall_now()]);
-    read_until(stream, "<code>nfs</code>: getattr has not returned");
+    open.until("<code>nfs</code>: getattr has not returned");
 }
 
 #[test]
 fn token_requests_are_served_when_all_slots_are_busy() {
-    let server = TestServer::with_limits(Limits { body_timeout: PATIENCE });
+    let server = TestServer::with_body_timeout(PATIENCE);
     let _streams = listeners(&server, 128);
     // Requests whose announced bodies never arrive. They need no token.
     let head =
@@ -93,7 +90,7 @@ fn token_requests_are_served_when_all_slots_are_busy() {
 
 #[test]
 fn slowly_sent_body_times_out() {
-    let server = TestServer::with_limits(Limits { body_timeout: Duration::from_millis(200) });
+    let server = TestServer::with_body_timeout(Duration::from_millis(200));
     let bearer = format!("Authorization: Bearer {TOKEN}");
     for first in ["POST /api/v1/pause HTTP/1.1", "GET /method HTTP/1.1"] {
         let head = format!(
@@ -108,7 +105,7 @@ fn slowly_sent_body_times_out() {
 
 #[test]
 fn unauthorized_request_is_refused_before_its_body() {
-    let server = TestServer::with_limits(Limits { body_timeout: PATIENCE });
+    let server = TestServer::with_body_timeout(PATIENCE);
     let head = "POST /api/v1/pause HTTP/1.1";
     let mut stream = send(
         &server,
@@ -145,16 +142,5 @@ fn wait_for(server: &TestServer, expected: u16) {
         }
         assert!(began.elapsed() < PATIENCE, "{found} instead of {expected}");
         std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Reads from a stream until this text arrived.
-fn read_until(stream: &mut TcpStream, words: &str) {
-    let mut seen = String::new();
-    let mut part = [0; 4096];
-    while !seen.contains(words) {
-        let read = stream.read(&mut part).unwrap();
-        assert!(read > 0, "`{words}` did not arrive: {seen}");
-        seen += &String::from_utf8_lossy(&part[..read]);
     }
 }

@@ -1,52 +1,8 @@
 //! Tests that live updates reach every open page, and end with the service.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::client::TestServer;
-
-/// An open page: the client side of an event stream.
-struct Open(BufReader<TcpStream>);
-
-impl Open {
-    fn of(server: &TestServer, last: Option<&str>) -> Self {
-        use std::io::Write;
-        let mut stream = server.connect();
-        let last = last.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
-        let request = format!(
-            "GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAccept-Encoding: gzip\r\n{last}\r\n",
-            server.port
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        Self(BufReader::new(stream))
-    }
-
-    /// Returns the next line; `None` at the end of the stream.
-    fn line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        (self.0.read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
-    }
-
-    /// Reads up to the id of the next part, and returns the id.
-    fn id(&mut self) -> String {
-        let line = self.until("id:").pop().unwrap();
-        line.replace("id:", "").trim().to_owned()
-    }
-
-    /// Reads up to the first line that contains this text, and returns all lines read.
-    fn until(&mut self, words: &str) -> Vec<String> {
-        let mut seen = vec![];
-        loop {
-            let line = self.line().unwrap_or_else(|| panic!("`{words}` did not arrive: {seen:?}"));
-            let is_it = line.contains(words);
-            seen.push(line);
-            if is_it {
-                return seen;
-            }
-        }
-    }
-}
+use crate::client::{Open, TestServer};
 
 #[test]
 fn round_appears_and_ends_without_reload() {

@@ -10,6 +10,8 @@ mod hostile;
 mod interface;
 mod live;
 mod memory;
+#[path = "../../../daemon/service/tests/service/own_process.rs"]
+mod own_process;
 mod pages;
 mod requests;
 mod status;

@@ -1,64 +1,24 @@
 //! Measures the memory of open pages. Each test has a process of its own, because memory is counted per process.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::client::{PATIENCE, TestServer};
+use crate::client::{Open, PATIENCE, TestServer};
+use crate::own_process::in_own_process;
 use crate::world::TOKEN;
-
-/// Environment variable with the name of the test that runs in a process of its own.
-const INSIDE: &str = "LONGHAUL_TEST_INSIDE";
-
-/// Returns true in the test's own process. Otherwise runs the test again in one, and returns false. Panics if that
-/// fails.
-fn in_own_process(test: impl Fn()) -> bool {
-    // The test program lists its tests without its own name.
-    let (_, name) = std::any::type_name_of_val(&test).split_once("::").unwrap();
-    if std::env::var(INSIDE).is_ok_and(|inside| inside == name) {
-        return true;
-    }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--include-ignored", "--nocapture"])
-        .env(INSIDE, name)
-        .output()
-        .unwrap();
-    let printed =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && printed.contains("1 passed"),
-        "{name} failed in its own process:\n{printed}"
-    );
-    println!("{printed}");
-    false
-}
-
-/// Opens a page and waits until its stream has sent the current state.
-fn open(server: &TestServer) -> BufReader<TcpStream> {
-    let mut stream = server.connect();
-    stream
-        .write_all(format!("GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.port).as_bytes())
-        .unwrap();
-    let mut stream = BufReader::new(stream);
-    let mut line = String::new();
-    while !line.contains("No round in progress") {
-        line.clear();
-        assert!(stream.read_line(&mut line).unwrap() > 0, "the stream stays open");
-    }
-    stream
-}
 
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "reads /proc")]
 fn hundred_open_pages_use_less_than_10_megabytes() {
-    if !in_own_process(hundred_open_pages_use_less_than_10_megabytes) {
+    if !in_own_process(hundred_open_pages_use_less_than_10_megabytes, &[]) {
         return;
     }
     let server = TestServer::start();
     drop(server.get("/"));
     let before = resident();
-    let pages: Vec<BufReader<TcpStream>> = (0..100).map(|_| open(&server)).collect();
+    let mut pages: Vec<Open> = (0..100).map(|_| Open::of(&server, None)).collect();
+    pages.iter_mut().for_each(|page| drop(page.until("No round in progress")));
     let after = resident();
     assert!(after < before + 10_000_000, "{before} to {after}");
     println!("{} open pages: {} bytes more", pages.len(), after.saturating_sub(before));
@@ -68,7 +28,7 @@ fn hundred_open_pages_use_less_than_10_megabytes() {
 #[test]
 #[ignore = "opens 11,000 connections and takes 100 s; RELEASING.md lists it"]
 fn ten_thousand_idle_and_a_thousand_slow_connections_block_nothing() {
-    if !in_own_process(ten_thousand_idle_and_a_thousand_slow_connections_block_nothing) {
+    if !in_own_process(ten_thousand_idle_and_a_thousand_slow_connections_block_nothing, &[]) {
         return;
     }
     longhaul_measure::platform::raise_descriptor_limit().unwrap();

@@ -10,7 +10,7 @@ use longhaul_model::time::HOUR;
 use longhaul_model::{Call, KeepReason, Operation, Role, Target};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_store::{NewRound, Reader, RoundEnd, RoundStatus, RunFilter, Store, StoredRun, Writer};
-use longhaul_web::{Limits, ServerDeps, SummarySources};
+use longhaul_web::{BODY_TIMEOUT, ServerDeps, SummarySources};
 
 pub const TOKEN: &str = "the-token-of-the-file";
 
@@ -64,7 +64,7 @@ pub fn control(database: PathBuf) -> ServerDeps {
         set_log_level: Arc::new(|_| Ok(())),
         metrics: Arc::new(|| Ok("# EOF\n".to_owned())),
         sources: SummarySources { database, config: None },
-        limits: Limits::default(),
+        body_timeout: BODY_TIMEOUT,
         notice: None,
     }
 }

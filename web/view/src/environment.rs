@@ -23,27 +23,16 @@ pub struct Environment {
     pub negotiated: BTreeMap<TargetName, NegotiatedOptions>,
 }
 
-/// Facts about this machine that only the operating system knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Machine {
-    /// Operating system with its version.
-    pub system: String,
-    /// Number of logical processors; `None` if unknown.
-    pub processors: Option<u32>,
-    /// Memory in bytes; `None` if unknown.
-    pub memory_bytes: Option<u64>,
-}
-
 impl Environment {
     /// Describes this machine now. `negotiated`: options of each target, as [`negotiated_until`] returns them.
-    pub fn of_this_machine(machine: Machine, negotiated: BTreeMap<TargetName, NegotiatedOptions>) -> Self {
-        Self {
-            longhaul: env!("CARGO_PKG_VERSION").to_owned(),
-            system: Some(machine.system),
-            processors: machine.processors,
-            memory_bytes: machine.memory_bytes,
-            negotiated,
-        }
+    pub fn of_this_machine(
+        system: String,
+        processors: Option<u32>,
+        memory_bytes: Option<u64>,
+        negotiated: BTreeMap<TargetName, NegotiatedOptions>,
+    ) -> Self {
+        let longhaul = env!("CARGO_PKG_VERSION").to_owned();
+        Self { longhaul, system: Some(system), processors, memory_bytes, negotiated }
     }
 
     /// Returns a copy without private data. Every shared form of the report uses this copy.

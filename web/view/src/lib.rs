@@ -31,7 +31,7 @@ pub mod time;
 pub mod units;
 
 pub use document::Document;
-pub use environment::{Environment, Machine, negotiated_until};
+pub use environment::{Environment, negotiated_until};
 pub use page::{document_page, html, share_card};
 pub use screens::words;
 pub use table::Table;

@@ -34,6 +34,19 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// Text in place of a value that does not exist.
+pub const NO_VALUE: &str = "–";
+
+/// Returns the text of a value; `–` if there is none.
+pub fn or_no_value(text: Option<String>) -> String {
+    text.unwrap_or_else(|| NO_VALUE.to_owned())
+}
+
+/// Formats a measured time given in seconds; `–` if there is none.
+pub fn seconds_or_none(value: Option<f64>) -> String {
+    or_no_value(value.map(seconds))
+}
+
 /// Formats how long something lasted: `4.2 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`, `12 h`.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round().max(0.0) as u64;

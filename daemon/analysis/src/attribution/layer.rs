@@ -82,22 +82,12 @@ impl Attribution {
     }
 }
 
-/// Returns the use of the NAS by the number of the run. Runs without a reading are left out.
-pub fn server_use(found: &[RunNasUse]) -> BTreeMap<i64, ServerUse> {
+/// Returns the seconds in which the disk of the NAS that holds the share had something to do, by the number of the run. Runs for
+/// which the NAS does not report it are left out.
+pub fn disk_seconds(found: &[RunNasUse]) -> BTreeMap<i64, f64> {
     let of_run = |found: &RunNasUse| {
         let known = found.found.as_ref().ok()?;
-        let busy_share = known.busiest_disk().and_then(|disk| disk.busy_share);
-        let disk_seconds = busy_share.map(|share| share * known.seconds);
-        Some((found.run, ServerUse { disk_seconds, processor_share: known.processor_share }))
+        Some((found.run, known.busiest_disk()?.busy_share? * known.seconds))
     };
     found.iter().filter_map(of_run).collect()
-}
-
-/// Use of a NAS during a run, as the NAS itself reports it. `None` means that it does not.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ServerUse {
-    /// Seconds in which the disk that holds the share had something to do.
-    pub disk_seconds: Option<f64>,
-    /// Share of the processors that was used, from 0 to 1.
-    pub processor_share: Option<f64>,
 }

@@ -4,7 +4,7 @@ use longhaul_model::{PhaseTimes, Task, WaitMetric};
 
 use super::bandwidth::Bandwidth;
 use super::estimate::BoundedSeconds;
-use super::layer::{Layer, ServerUse};
+use super::layer::Layer;
 use super::phase_parts::{PhaseInput, PhaseParts, phase_parts};
 
 /// Parts of the time of a metric in a run.
@@ -29,8 +29,8 @@ pub struct RunInput<'a> {
     pub task: &'static Task,
     /// Bandwidth of the network to its target.
     pub bandwidth: Bandwidth,
-    /// Use of the NAS during the run; `None` if the NAS was not asked.
-    pub server_use: Option<ServerUse>,
+    /// Seconds in which the disk of the NAS was busy; `None` if the NAS does not report it.
+    pub disk_seconds: Option<f64>,
 }
 
 /// Returns the parts of a metric's time in a run; `None` if the run has no such time, or no phase of it, or if the metric includes
@@ -54,14 +54,9 @@ pub fn metric_parts(run: RunInput<'_>, metric: &WaitMetric) -> Option<MetricPart
     Some(MetricParts {
         seconds: felt,
         parts: [sum(|parts| parts.client), sum(|parts| parts.queue), sum(|parts| parts.wire), server, disk],
-        round_trips: trips.map(|trips| if is_one_of_many(metric) { trips * scale } else { trips }),
+        round_trips: trips.map(|trips| if metric.is_one_of_many() { trips * scale } else { trips }),
         usual: usual_seconds(&own).map(|seconds| seconds * scale),
     })
-}
-
-/// Tells whether a metric is the time of one of many steps of its phase, such as the median of many switches.
-fn is_one_of_many(metric: &WaitMetric) -> bool {
-    metric.figures.iter().any(|(_, figure)| figure.ends_with("-median"))
 }
 
 fn split(run: RunInput<'_>, phase: &PhaseTimes) -> PhaseParts {
@@ -75,7 +70,7 @@ fn split_server(
     server: Option<BoundedSeconds>,
     felt: f64,
 ) -> (Option<BoundedSeconds>, Option<BoundedSeconds>) {
-    let (Some(own), Some(busy)) = (server, run.server_use.and_then(|used| used.disk_seconds)) else {
+    let (Some(own), Some(busy)) = (server, run.disk_seconds) else {
         return (server, None);
     };
     let all: Option<f64> =

@@ -22,7 +22,7 @@ mod outstanding;
 mod phase_parts;
 mod summary;
 
-pub use layer::{Attribution, Layer, Part, ServerUse, server_use};
+pub use layer::{Attribution, Layer, Part, disk_seconds};
 pub use summary::attribute;
 
 /// Number of newest rounds whose time is attributed, unless a user asks for more: a day of the default schedule, so that what

@@ -6,7 +6,7 @@ use longhaul_model::{PhaseTimes, TASKS, TargetName, Task, WaitMetric, median};
 
 use super::bandwidth::Bandwidth;
 use super::estimate::BoundedSeconds;
-use super::layer::{Attribution, Layer, Part, ServerUse};
+use super::layer::{Attribution, Layer, Part};
 use super::metric_parts::{MetricParts, RunInput, metric_parts};
 
 /// Least share of the time that would be saved on good equipment for a layer to stand out.
@@ -16,17 +16,17 @@ const MIN_SAVED_SECONDS: f64 = 0.1;
 /// Least number of rounds for an interval from order statistics; with fewer it spans all rounds.
 const MIN_ROUNDS: usize = 6;
 
-/// Attributes the time of every metric of every network target to layers. `server_use` is what each NAS reported, by number
-/// of the run. Local file systems are left out: they have no wire and no server.
-pub fn attribute(phases: &[PhaseTimes], server_use: &BTreeMap<i64, ServerUse>) -> Vec<Attribution> {
+/// Attributes the time of every metric of every network target to layers. `disk_seconds` is what each NAS reported, by
+/// number of the run. Local file systems are left out: they have no wire and no server.
+pub fn attribute(phases: &[PhaseTimes], disk_seconds: &BTreeMap<i64, f64>) -> Vec<Attribution> {
     let mut targets: BTreeMap<&TargetName, Vec<&PhaseTimes>> = BTreeMap::new();
     for phase in phases.iter().filter(|phase| phase.is_on_network()) {
         targets.entry(&phase.target).or_default().push(phase);
     }
-    targets.values().flat_map(|phases| of_target(phases, server_use)).collect()
+    targets.values().flat_map(|phases| of_target(phases, disk_seconds)).collect()
 }
 
-fn of_target(phases: &[&PhaseTimes], server_use: &BTreeMap<i64, ServerUse>) -> Vec<Attribution> {
+fn of_target(phases: &[&PhaseTimes], disk_seconds: &BTreeMap<i64, f64>) -> Vec<Attribution> {
     let bandwidth = Bandwidth::of(phases);
     let runs: Vec<&[&PhaseTimes]> = phases.chunk_by(|one, next| one.run == next.run).collect();
     let of_task = |task: &'static Task| {
@@ -34,8 +34,8 @@ fn of_target(phases: &[&PhaseTimes], server_use: &BTreeMap<i64, ServerUse>) -> V
             .iter()
             .filter(|phases| phases[0].workload == task.name())
             .map(|phases| {
-                let server_use = server_use.get(&phases[0].run).copied();
-                RunInput { phases, task, bandwidth, server_use }
+                let disk_seconds = disk_seconds.get(&phases[0].run).copied();
+                RunInput { phases, task, bandwidth, disk_seconds }
             })
             .collect();
         task.metrics().iter().filter_map(|metric| of_metric(&runs, metric)).collect::<Vec<_>>()

@@ -7,7 +7,7 @@ use longhaul_model::{
 };
 use proptest::prelude::*;
 
-use super::{Attribution, Layer, ServerUse, attribute};
+use super::{Attribution, Layer, attribute};
 
 /// Opening a folder over NFS in 1.2 s, with 9 round trips of 1 ms, and 0.05 s of processor time.
 fn nfs() -> PhaseTimes {
@@ -70,8 +70,8 @@ fn answered_in(milliseconds: u64) -> PhaseTimes {
     with_times(nfs(), |times| times.requests.answer_us = Some(milliseconds * 1000))
 }
 
-fn one(phases: &[PhaseTimes], server_use: &BTreeMap<i64, ServerUse>) -> Attribution {
-    let mut found = attribute(phases, server_use);
+fn one(phases: &[PhaseTimes], disk_seconds: &BTreeMap<i64, f64>) -> Attribution {
+    let mut found = attribute(phases, disk_seconds);
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
 }
@@ -171,13 +171,11 @@ fn bytes_of_listings_count_at_the_rate_that_was_measured_before_the_run() {
 
 #[test]
 fn a_disk_is_named_only_if_the_nas_reports_it() {
-    let busy = ServerUse { disk_seconds: Some(1.0), processor_share: None };
-    let found = one(&[answered_in(1_100)], &BTreeMap::from([(1, busy)]));
+    let found = one(&[answered_in(1_100)], &BTreeMap::from([(1, 1.0)]));
     near(found.seconds_of(Layer::ServerDisk), 1.0);
     near(found.seconds_of(Layer::Server), 0.091);
     assert_eq!(found.largest, Some(Layer::ServerDisk));
-    let idle = ServerUse { disk_seconds: Some(0.0), processor_share: None };
-    let found = one(&[answered_in(1_100)], &BTreeMap::from([(1, idle)]));
+    let found = one(&[answered_in(1_100)], &BTreeMap::from([(1, 0.0)]));
     assert_eq!((found.seconds_of(Layer::ServerDisk), found.largest), (Some(0.0), Some(Layer::Server)));
 }
 
@@ -245,8 +243,7 @@ proptest! {
         });
         let phase = PhaseTimes { wire_read: Some(bytes), ..phase };
         let phase = if is_smb { smb(phase) } else { phase };
-        let server_use = ServerUse { disk_seconds: Some(disk), processor_share: None };
-        let found = one(&[phase], &BTreeMap::from([(1, server_use)]));
+        let found = one(&[phase], &BTreeMap::from([(1, disk)]));
         let sum: f64 = found.parts.iter().filter_map(|part| part.seconds).sum();
         prop_assert!((sum - found.seconds).abs() < 1e-9, "{:?}", found);
         for part in &found.parts {

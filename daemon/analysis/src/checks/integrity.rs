@@ -6,6 +6,8 @@ use longhaul_model::{DataAge, StoredMismatch, TargetName, Timestamp, VerifiedTot
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::stats::bisect;
+
 /// Confidence with which a rate is excluded.
 const CONFIDENCE: f64 = 0.95;
 
@@ -108,22 +110,15 @@ impl IntegrityLine {
 
 /// Returns the number of bytes for which a rate above one wrong range is excluded, after this many wrong ranges among so
 /// many bytes; `None` without any byte.
-pub fn excluded_bytes(bytes: u64, wrong_ranges: u64) -> Option<f64> {
+fn excluded_bytes(bytes: u64, wrong_ranges: u64) -> Option<f64> {
     (bytes > 0).then(|| bytes as f64 / poisson_upper_bound(wrong_ranges))
 }
 
 /// Returns the exact upper bound (one-sided, 95 %) of the expected number of events after `events` were seen: the mean at
 /// which a Poisson variable is at most `events` with a probability of 5 %. For 0 events it is -ln 0.05, the rule of three.
-pub fn poisson_upper_bound(events: u64) -> f64 {
-    let (mut low, mut high) = (events as f64, events as f64 + 10.0 * (events as f64 + 4.0).sqrt());
-    for _ in 0..100 {
-        let middle = f64::midpoint(low, high);
-        match poisson_cdf(events, middle) > 1.0 - CONFIDENCE {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    high
+fn poisson_upper_bound(events: u64) -> f64 {
+    let (low, high) = (events as f64, events as f64 + 10.0 * (events as f64 + 4.0).sqrt());
+    bisect(low, high, |mean| poisson_cdf(events, mean) > 1.0 - CONFIDENCE).1
 }
 
 /// Returns the probability that a Poisson variable with this mean is at most `events`.

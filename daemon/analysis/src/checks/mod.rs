@@ -4,4 +4,4 @@ mod freshness;
 mod integrity;
 
 pub use freshness::{FreshnessCell, FreshnessKey, freshness};
-pub use integrity::{IntegrityLine, VerifiedAge, excluded_bytes, integrity_lines, poisson_upper_bound};
+pub use integrity::{IntegrityLine, VerifiedAge, integrity_lines};

@@ -74,10 +74,8 @@ fn environment(
 /// Returns the metrics of a run that are the duration of phases, with their times.
 fn metrics(phases: &[PhaseTimes]) -> impl Iterator<Item = (&'static WaitMetric, f64)> {
     let first = &phases[0];
-    let is_duration =
-        |metric: &WaitMetric| !metric.figures.iter().any(|(_, figure)| figure.ends_with("-median"));
     let of_task =
-        all_metrics().filter(move |(task, metric)| task.name() == first.workload && is_duration(metric));
+        all_metrics().filter(move |(task, metric)| task.name() == first.workload && !metric.is_one_of_many());
     of_task.filter_map(|(_, metric)| {
         let found = first.metrics.iter().find(|found| found.metric == metric.name)?;
         Some((metric, found.seconds))

@@ -1,5 +1,6 @@
 //! Causes that stalls and slow calls can have, and what speaks for one.
 
+use longhaul_model::Timestamp;
 use serde::Serialize;
 use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
@@ -68,8 +69,16 @@ pub struct StallEvidence {
     /// Time of the event that happened together with the stall, in microseconds since 1970 UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>)]
-    pub event_us: Option<longhaul_model::Timestamp>,
+    pub event_us: Option<Timestamp>,
     /// Probability that chance alone makes such a pattern; left out for a stall that happened together with an event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
+}
+
+/// Pattern that names a cause.
+pub(super) struct Pattern {
+    pub cause: StallCause,
+    pub evidence: StallEvidence,
+    /// Starts of the slow calls, stalls or slow times that fit.
+    pub times: Vec<Timestamp>,
 }

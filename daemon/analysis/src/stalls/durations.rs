@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use longhaul_model::{Histogram, ProbeKind, midpoint_ns};
+use longhaul_model::{Histogram, ProbeKind, Timestamp, midpoint_ns};
 
-use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
+use super::cause::{FALSE_NAME_RATE, Pattern, StallCause, StallEvidence};
 use super::observations::{RunCalls, TargetObservations, TimedCall, at_least, is_slow, median};
 
 /// Baseline latency up to which a wait of 40 ms says something: beyond, it is a few round trips or a disk.
@@ -43,15 +43,8 @@ const TIMERS: [Timer; 2] = [
     },
 ];
 
-/// Waits of a typical length.
-pub(super) struct TimerWaits<'a> {
-    pub cause: StallCause,
-    pub evidence: StallEvidence,
-    pub calls: Vec<&'a TimedCall<'a>>,
-}
-
 /// Returns the waits that TCP's timers made.
-pub(super) fn find<'a>(observations: &TargetObservations, calls: &'a RunCalls<'a>) -> Vec<TimerWaits<'a>> {
+pub(super) fn find(observations: &TargetObservations, calls: &RunCalls<'_>) -> Vec<Pattern> {
     let retransmits = retransmits(observations);
     let waits = waits(observations, calls);
     let found = TIMERS.iter().filter_map(|timer| {
@@ -59,13 +52,9 @@ pub(super) fn find<'a>(observations: &TargetObservations, calls: &'a RunCalls<'a
             StallCause::RetransmissionTimeout => retransmits != Some(0),
             _ => usual_latency(observations, calls) <= MAX_BASELINE,
         };
-        let (evidence, within) = is_possible.then(|| timer.evidence(&waits))??;
+        let (evidence, times) = is_possible.then(|| timer.evidence(&waits))??;
         let retransmits = retransmits.filter(|_| timer.cause == StallCause::RetransmissionTimeout);
-        Some(TimerWaits {
-            cause: timer.cause,
-            evidence: StallEvidence { retransmits, ..evidence },
-            calls: within,
-        })
+        Some(Pattern { cause: timer.cause, evidence: StallEvidence { retransmits, ..evidence }, times })
     });
     found.collect()
 }
@@ -78,9 +67,9 @@ struct Wait<'a> {
 }
 
 impl Timer {
-    fn evidence<'a>(&self, waits: &[Wait<'a>]) -> Option<(StallEvidence, Vec<&'a TimedCall<'a>>)> {
+    fn evidence(&self, waits: &[Wait<'_>]) -> Option<(StallEvidence, Vec<Timestamp>)> {
         let within = |range: [f64; 2]| {
-            move |wait: &&Wait<'a>| range[0] <= wait.milliseconds && wait.milliseconds < range[1]
+            move |wait: &&Wait<'_>| range[0] <= wait.milliseconds && wait.milliseconds < range[1]
         };
         let count = |range| waits.iter().filter(within(range)).map(|wait| wait.count).sum::<u64>();
         let (matching, examined) = (count(self.band), count(self.around));
@@ -100,7 +89,8 @@ impl Timer {
             chance: Some(chance),
             ..StallEvidence::default()
         };
-        Some((evidence, waits.iter().filter(within(self.band)).filter_map(|wait| wait.call).collect()))
+        let calls = waits.iter().filter(within(self.band)).filter_map(|wait| wait.call);
+        Some((evidence, calls.map(|call| call.at).collect()))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use longhaul_model::time::HOUR;
 use longhaul_model::{Histogram, LoadContext, ProbeKind, ProbeStep, Resolution, Timestamp, midpoint_ns};
 
-use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
+use super::cause::{FALSE_NAME_RATE, Pattern, StallCause, StallEvidence};
 use super::observations::{TargetObservations, at_least, is_slow};
 
 /// Requests of the probe from which a step of five minutes says something.
@@ -16,14 +16,6 @@ const MIN_SLOW: u64 = 3;
 const MIN_SLOW_SHARE: f64 = 0.1;
 /// Smallest number of slow times that begin at a full hour.
 const MIN_ONSETS: u64 = 3;
-
-/// Slow times that begin at full hours.
-pub(super) struct HourlySlowTimes {
-    pub cause: StallCause,
-    pub evidence: StallEvidence,
-    /// Starts of the first steps of these times.
-    pub onsets: Vec<Timestamp>,
-}
 
 /// Requests of the probe in one step.
 #[derive(Default)]
@@ -35,7 +27,7 @@ struct Requests {
 }
 
 /// Returns the slow times that begin at full hours; `None` if as many begin at other times.
-pub(super) fn find(observations: &TargetObservations) -> Option<HourlySlowTimes> {
+pub(super) fn find(observations: &TargetObservations) -> Option<Pattern> {
     let steps = steps(observations);
     let slow: BTreeSet<Timestamp> =
         steps.iter().filter(|(_, requests)| requests.is_slow()).map(|(at, _)| *at).collect();
@@ -64,7 +56,7 @@ pub(super) fn find(observations: &TargetObservations) -> Option<HourlySlowTimes>
         chance: Some(chance),
         ..StallEvidence::default()
     };
-    Some(HourlySlowTimes { cause: StallCause::OnTheHour, evidence, onsets })
+    Some(Pattern { cause: StallCause::OnTheHour, evidence, times: onsets })
 }
 
 /// Returns the offset of local time as a length of time; only its part of an hour matters.

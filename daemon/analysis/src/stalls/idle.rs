@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_model::{Stall, Timestamp};
 
 use super::activity::{Session, sessions};
-use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
+use super::cause::{FALSE_NAME_RATE, Pattern, StallCause, StallEvidence};
 use super::observations::{TargetObservations, at_least, median};
 
 /// Time before the first call of a run in which longhaul prepares it, and time after it in which a disk still starts.
@@ -16,15 +16,8 @@ const MIN_STALLS: u64 = 3;
 /// Share of the idle times of this length that must end with a stall.
 const MIN_SHARE: f64 = 0.5;
 
-/// Stalls after idle times.
-pub(super) struct IdleStalls<'a> {
-    pub cause: StallCause,
-    pub evidence: StallEvidence,
-    pub stalls: Vec<&'a Stall>,
-}
-
 /// Returns the stalls after idle times; `None` if stalls are as frequent at other times.
-pub(super) fn find(observations: &TargetObservations) -> Option<IdleStalls<'_>> {
+pub(super) fn find(observations: &TargetObservations) -> Option<Pattern> {
     let sessions = sessions(observations);
     let begun: Vec<&Session> = sessions.iter().filter(|session| session.idle.is_some()).collect();
     let first = |session: &Session| {
@@ -40,7 +33,7 @@ pub(super) fn find(observations: &TargetObservations) -> Option<IdleStalls<'_>> 
         sessions.iter().map(|session| session.until.since(session.from) + PREPARATION).sum();
     let chance = at_least(matching, examined, starts.as_secs_f64() / active.as_secs_f64().max(1.0));
     let is_usual = matching as f64 >= MIN_SHARE * as_long as f64;
-    (matching >= MIN_STALLS && is_usual && chance <= FALSE_NAME_RATE).then(|| IdleStalls {
+    (matching >= MIN_STALLS && is_usual && chance <= FALSE_NAME_RATE).then(|| Pattern {
         cause: StallCause::DiskSpinUp,
         evidence: StallEvidence {
             matching,
@@ -50,7 +43,7 @@ pub(super) fn find(observations: &TargetObservations) -> Option<IdleStalls<'_>> 
             chance: Some(chance),
             ..StallEvidence::default()
         },
-        stalls: found.into_iter().map(|(stall, _)| stall).collect(),
+        times: found.iter().map(|(stall, _)| stall.started_us).collect(),
     })
 }
 

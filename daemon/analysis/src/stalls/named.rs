@@ -8,8 +8,8 @@ use longhaul_model::{Resolution, Stall, TargetName, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::cause::{StallCause, StallEvidence};
-use super::observations::{RunCalls, TargetObservations, TimedCall};
+use super::cause::{Pattern, StallCause, StallEvidence};
+use super::observations::{RunCalls, TargetObservations};
 use super::{coincidence, durations, hourly, idle, periodic};
 
 /// Cause of many slow calls or stalls of a target.
@@ -84,8 +84,8 @@ pub fn name_stalls(observations: &TargetObservations) -> StallCauses {
     let after_idle = idle::find(observations);
     let hourly = hourly::find(observations);
     let explain = |stall: &Stall| {
-        let of_idle = after_idle.iter().find(|found| found.stalls.contains(&stall));
-        let of_hour = hourly.iter().find(|found| begins_at(&found.onsets, stall));
+        let of_idle = after_idle.iter().find(|found| found.times.contains(&stall.started_us));
+        let of_hour = hourly.iter().find(|found| begins_at(&found.times, stall));
         // What happens again and again explains more than what happened once.
         of_idle
             .map(|found| (found.cause, found.evidence.clone()))
@@ -97,11 +97,7 @@ pub fn name_stalls(observations: &TargetObservations) -> StallCauses {
         ExplainedStall { stall: stall.clone(), cause, evidence }
     });
     let stalls: Vec<ExplainedStall> = stalls.collect();
-    named.extend(after_idle.map(|found| {
-        let times: Vec<Timestamp> = found.stalls.iter().map(|stall| stall.started_us).collect();
-        pattern(observations, found.cause, found.evidence, &times)
-    }));
-    named.extend(hourly.map(|found| pattern(observations, found.cause, found.evidence, &found.onsets)));
+    named.extend(after_idle.into_iter().chain(hourly).map(|found| NamedStall::of(observations, found)));
     named.extend(events(observations, &stalls));
     named.sort_by_key(|named| std::cmp::Reverse(named.evidence.matching));
     StallCauses { named, stalls, was_watched: true }
@@ -113,29 +109,19 @@ fn named_calls(observations: &TargetObservations, calls: &RunCalls<'_>) -> Vec<N
     for found in periodic::BANDS.iter().filter_map(|band| periodic::find(calls, band)) {
         // An interval of 30 seconds that is six of five seconds is found twice.
         if named.iter().all(|known| known.cause != found.cause) {
-            named.push(pattern(observations, found.cause, found.evidence, &starts(&found.calls)));
+            named.push(NamedStall::of(observations, found));
         }
     }
-    named.extend(
-        durations::find(observations, calls)
-            .into_iter()
-            .map(|found| pattern(observations, found.cause, found.evidence, &starts(&found.calls))),
-    );
+    let waits = durations::find(observations, calls).into_iter();
+    named.extend(waits.map(|found| NamedStall::of(observations, found)));
     named
 }
 
-fn starts(calls: &[&TimedCall<'_>]) -> Vec<Timestamp> {
-    calls.iter().map(|call| call.at).collect()
-}
-
-fn pattern(
-    observations: &TargetObservations,
-    cause: StallCause,
-    evidence: StallEvidence,
-    times: &[Timestamp],
-) -> NamedStall {
-    let (first_us, last_us) = (times.iter().min().copied(), times.iter().max().copied());
-    NamedStall { target: observations.target.clone(), cause, evidence, first_us, last_us }
+impl NamedStall {
+    fn of(observations: &TargetObservations, Pattern { cause, evidence, times }: Pattern) -> Self {
+        let (first_us, last_us) = (times.iter().min().copied(), times.iter().max().copied());
+        Self { target: observations.target.clone(), cause, evidence, first_us, last_us }
+    }
 }
 
 /// Returns whether a stall began in the first step of one of the slow times.
@@ -151,7 +137,7 @@ fn events(observations: &TargetObservations, stalls: &[ExplainedStall]) -> Vec<N
     let causes = [StallCause::Reconnect, StallCause::Wake, StallCause::LinkChange];
     let of_cause = |cause: StallCause| {
         let found: Vec<&ExplainedStall> = stalls.iter().filter(|stall| stall.cause == Some(cause)).collect();
-        let times: Vec<Timestamp> = found.iter().map(|explained| explained.stall.started_us).collect();
+        let times = found.iter().map(|explained| explained.stall.started_us).collect();
         let longest = found.iter().map(|explained| explained.stall.longest_ns).max()?;
         let evidence = StallEvidence {
             matching: found.len() as u64,
@@ -160,7 +146,7 @@ fn events(observations: &TargetObservations, stalls: &[ExplainedStall]) -> Vec<N
             event_us: found.last()?.evidence.as_ref()?.event_us,
             ..StallEvidence::default()
         };
-        Some(pattern(observations, cause, evidence, &times))
+        Some(NamedStall::of(observations, Pattern { cause, evidence, times }))
     };
     causes.into_iter().filter_map(of_cause).collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use longhaul_model::Timestamp;
 
-use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
+use super::cause::{FALSE_NAME_RATE, Pattern, StallCause, StallEvidence};
 use super::observations::{RunCalls, TimedCall, median};
 use super::rhythm::{self, Group, Rhythm};
 
@@ -72,13 +72,6 @@ struct Window<'a> {
     random: Vec<&'a TimedCall<'a>>,
 }
 
-/// Pauses at a fixed interval.
-pub(super) struct Periodic<'a> {
-    pub cause: StallCause,
-    pub evidence: StallEvidence,
-    pub calls: Vec<&'a TimedCall<'a>>,
-}
-
 /// Slow calls that keep an interval best.
 struct Fit<'a> {
     rhythm: Rhythm,
@@ -89,7 +82,7 @@ struct Fit<'a> {
 }
 
 /// Returns the pauses of a band; `None` if there are none.
-pub(super) fn find<'a>(calls: &'a RunCalls<'a>, band: &Band) -> Option<Periodic<'a>> {
+pub(super) fn find(calls: &RunCalls<'_>, band: &Band) -> Option<Pattern> {
     let fits = band.durations.iter().filter_map(|range| {
         let fit = Fit::best(&windows(calls, band, range.map(Duration::from_millis)), band)?;
         let chance = fit.chance(band) * band.durations.len() as f64;
@@ -106,7 +99,7 @@ pub(super) fn find<'a>(calls: &'a RunCalls<'a>, band: &Band) -> Option<Periodic<
         chance: Some(chance),
         ..StallEvidence::default()
     };
-    Some(Periodic { cause: band.cause, evidence, calls: fit.kept })
+    Some(Pattern { cause: band.cause, evidence, times: fit.kept.iter().map(|call| call.at).collect() })
 }
 
 impl<'a> Fit<'a> {

@@ -26,7 +26,7 @@ pub const AUTOCORRELATION_LIMIT: f64 = 0.3;
 /// Largest possible log ratio of two positive doubles: `ln(f64::MAX / 5e-324)`.
 pub(super) const MAX_LOG_RATIO: f64 = 1455.0;
 /// Maximum number of days that [`DaySeries::days_needed`] predicts: two years.
-pub const HORIZON_DAYS: usize = 730;
+const HORIZON_DAYS: usize = 730;
 
 /// Summary of a series with one log ratio per valid day: number of days, mean, variance and autocorrelation. Also the
 /// value of a line that was fitted to days, at one point of it ([`super::DayRegression`]): then the mean is that value, and
@@ -118,11 +118,6 @@ impl DaySeries {
         self.variance
     }
 
-    /// Returns the lag-1 autocorrelation over neighbouring calendar days; 0 if there are no neighbouring days.
-    pub fn autocorrelation(&self) -> f64 {
-        self.autocorrelation
-    }
-
     /// Returns the autocorrelation, corrected for its bias in short series and clamped to 0 to 0.8.
     pub fn corrected_autocorrelation(&self) -> f64 {
         corrected_autocorrelation(self.autocorrelation, self.days)
@@ -171,7 +166,7 @@ impl DaySeries {
 
     /// Predicts the half width after `n_later` days with the same variance and autocorrelation
     /// (docs/methodology.md#interval).
-    pub fn predicted_half_width(&self, n_later: usize, alpha: f64) -> f64 {
+    fn predicted_half_width(&self, n_later: usize, alpha: f64) -> f64 {
         let (coefficients, later) = (self.coefficients as f64, n_later as f64);
         let unbiased = self.variance * self.days as f64 / (self.days as f64 - coefficients).max(1.0);
         let biased = unbiased * (later - coefficients).max(0.0) / later.max(1.0);
@@ -179,7 +174,7 @@ impl DaySeries {
     }
 
     /// Returns the smallest total number of days after which a difference is expected to be claimed, or the interval to lie
-    /// within ± `threshold` (docs/methodology.md#interval). `None` if that takes more than [`HORIZON_DAYS`] days.
+    /// within ± `threshold` (docs/methodology.md#interval). `None` if that takes more than two years.
     pub fn days_needed(&self, threshold: f64, alpha: f64) -> Option<usize> {
         let effect = self.mean.abs();
         (self.days..=self.days.max(HORIZON_DAYS)).find(|later| {
@@ -322,7 +317,7 @@ mod tests {
         let series = daily(&QUIET);
         assert_golden(series.mean(), 0.0692857143);
         assert_golden(series.variance(), 0.0015066327);
-        assert_golden(series.autocorrelation(), -0.4314498573);
+        assert_golden(series.autocorrelation, -0.4314498573);
         assert_golden(series.corrected_autocorrelation(), 0.0);
         assert_golden(series.half_width(0.05), 0.0391996576);
         assert_golden(series.ln_e_value(), 7.6092867590);
@@ -346,11 +341,10 @@ mod tests {
     #[test]
     fn days_across_a_gap_are_not_neighbours() {
         let every_second: Vec<_> = (0..20).map(|i| (2 * i, f64::from((i / 5) as i32) * 0.1)).collect();
-        assert_eq!(DaySeries::from_days(&every_second).unwrap().autocorrelation(), 0.0);
+        assert_eq!(DaySeries::from_days(&every_second).unwrap().autocorrelation, 0.0);
         let week_apart: Vec<_> = (0..20).map(|i| (i + i / 5 * 7, f64::from((i / 5) as i32) * 0.1)).collect();
-        let gaps = DaySeries::from_days(&week_apart).unwrap().autocorrelation();
-        let without =
-            daily(&week_apart.iter().map(|(_, value)| *value).collect::<Vec<_>>()).autocorrelation();
+        let gaps = DaySeries::from_days(&week_apart).unwrap().autocorrelation;
+        let without = daily(&week_apart.iter().map(|(_, value)| *value).collect::<Vec<_>>()).autocorrelation;
         assert!(gaps > without && gaps <= 1.0, "{gaps} against {without}");
     }
 

@@ -8,7 +8,7 @@ use statrs::function::beta::ln_beta;
 ///
 /// The e-value is a Beta(½, ½) mixture over the binomial share, against ½: `lnB(a+½, b+½) - lnB(½, ½) + (a+b) ln 2`
 /// (docs/methodology.md#reliability).
-pub fn ln_e_discordant(a: u64, b: u64) -> f64 {
+fn ln_e_discordant(a: u64, b: u64) -> f64 {
     let (a, b) = (a as f64, b as f64);
     ln_beta(a + 0.5, b + 0.5) - ln_beta(0.5, 0.5) + (a + b) * std::f64::consts::LN_2
 }

@@ -1,5 +1,6 @@
 //! Random-effects pooling: one estimate from many machines whose true values differ (docs/sharing.md#pooled-ratio).
 
+use super::bisection::bisect;
 use super::student::student_critical;
 
 /// Smallest variance of an estimate. An estimate without any scatter would outweigh all others.
@@ -68,15 +69,12 @@ fn between_variance(machines: &[MachineEstimate]) -> f64 {
     if target < 1.0 || heterogeneity(machines, 0.0) <= target {
         return 0.0;
     }
-    let (mut low, mut high) = (0.0, 1.0);
+    let mut high = 1.0;
     while heterogeneity(machines, high) > target {
         high *= 2.0;
     }
-    // The sum falls with the variance, so 100 bisections find the root to the last digit.
-    for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        if heterogeneity(machines, middle) > target { low = middle } else { high = middle }
-    }
+    // The sum falls with the variance.
+    let (low, high) = bisect(0.0, high, |between| heterogeneity(machines, between) > target);
     (low + high) / 2.0
 }
 

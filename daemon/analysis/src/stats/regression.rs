@@ -4,14 +4,12 @@
 //! the mixture of [`super::DaySeries`], for the value of the line at one point, with one day less because the slope is
 //! fitted, too (docs/methodology.md#at-a-round-trip-time).
 
+use super::bisection::bisect;
 use super::confidence_sequence::{
     DaySeries, FittedValue, MAX_LOG_RATIO, MIN_DAYS_TO_WINSORIZE, WINSORIZE_AT_DEVIATIONS, autocorrelation,
     mean_square,
 };
 use super::winsorize::winsorize;
-
-/// Bisections of an end of the break-even: far more than the 53 bits of a double need.
-const BISECTIONS: usize = 100;
 
 /// Log ratio of one valid day, with the covariate of its rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,11 +109,7 @@ impl DayRegression {
     /// zero; `None` if it does not even there.
     fn end_of_break_even(&self, crossing: f64, outermost: f64, alpha: f64) -> Option<f64> {
         let excludes = |covariate: f64| excludes_zero(&self.at(covariate), alpha);
-        let (mut inside, mut outside) = (crossing, outermost);
-        for _ in 0..BISECTIONS {
-            let middle = f64::midpoint(inside, outside);
-            *(if excludes(middle) { &mut outside } else { &mut inside }) = middle;
-        }
+        let (_, outside) = bisect(crossing, outermost, |covariate| !excludes(covariate));
         excludes(outermost).then_some(outside)
     }
 

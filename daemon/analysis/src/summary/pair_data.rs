@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::change::{ChangePart, LastingChange, find_change};
 use super::pairing::{
     FailedSides, PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds,
-    round_ratio,
+    round_ratio, sum_by_day,
 };
 use super::recent_days::recent_from;
 use super::round_trips::RoundTrips;
@@ -307,14 +307,9 @@ fn daily_waits(rounds: &BTreeMap<MetricIndex, MetricRounds>) -> Vec<(i64, (f64, 
             b.add(paired.b, rounds.cap);
         }
     }
-    let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-    for ((day, ..), [a, b]) in by_run {
-        if let Some((a, b)) = a.seconds().zip(b.seconds()) {
-            let sums = by_day.entry(day).or_default();
-            *sums = (sums.0 + a, sums.1 + b);
-        }
-    }
-    by_day.into_iter().collect()
+    sum_by_day(
+        by_run.into_iter().filter_map(|((day, ..), [a, b])| Some((day, a.seconds().zip(b.seconds())?))),
+    )
 }
 
 /// Rounds of a metric with its weight in the comparison over several metrics.

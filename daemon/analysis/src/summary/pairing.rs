@@ -273,12 +273,17 @@ pub(super) fn median_seconds(paired: &[PairedReading]) -> Option<(f64, f64)> {
 }
 
 fn wait_by_day(paired: &[PairedReading], cap: f64) -> Vec<(i64, (f64, f64))> {
+    let of_both =
+        |paired: &PairedReading| Some((paired.day, paired.a.seconds(cap).zip(paired.b.seconds(cap))?));
+    sum_by_day(paired.iter().filter_map(of_both))
+}
+
+/// Sums the seconds of both targets for each day.
+pub(super) fn sum_by_day(waits: impl Iterator<Item = (i64, (f64, f64))>) -> Vec<(i64, (f64, f64))> {
     let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-    for paired in paired {
-        if let Some((a, b)) = paired.a.seconds(cap).zip(paired.b.seconds(cap)) {
-            let sums = by_day.entry(paired.day).or_default();
-            *sums = (sums.0 + a, sums.1 + b);
-        }
+    for (day, (a, b)) in waits {
+        let sums = by_day.entry(day).or_default();
+        *sums = (sums.0 + a, sums.1 + b);
     }
     by_day.into_iter().collect()
 }

@@ -33,21 +33,32 @@ pub(super) fn recent_from(days: &BTreeSet<i64>) -> i64 {
     days.iter().nth_back(DAYS_WITHOUT_RESULT).copied().unwrap_or(i64::MIN)
 }
 
-/// Returns the shares that are no longer measured, by index; empty if no two shares were ever measured in one round: in the design of
-/// sequential weeks each share has weeks without a run.
+/// Returns the shares that are no longer measured, by index. In the design of sequential weeks each share has weeks without a run, so
+/// none is if it was measured alone before and the others are now.
 pub(super) fn unmeasured_shares(scope: &AnalysisWindow<'_>) -> Vec<(usize, UnmeasuredShare)> {
     let shares = scope.shares();
-    let days = |share: &usize| scope.run_days[*share].iter();
-    let from = recent_from(&shares.iter().flat_map(days).copied().collect());
-    let Some(last_shared_day) = scope.last_shared_day else { return vec![] };
+    let days_of = |share: &usize| scope.run_days[*share].iter();
+    let days: BTreeSet<i64> = shares.iter().flat_map(days_of).copied().collect();
+    let from = recent_from(&days);
+    // Leaving out one of the last two would leave no pair.
+    let is_left_out = are_rounds_shared(&days, &scope.shared_days, i64::MAX);
     let describe = |share: usize| {
-        let day = days(&share).next_back().copied().filter(|last| *last < from)?;
+        let day = days_of(&share).next_back().copied().filter(|last| *last < from)?;
+        if !is_left_out && !are_rounds_shared(&days, &scope.shared_days, day) {
+            return None;
+        }
         let target = scope.history.targets[share].name.clone();
         let last_day = date_of_day(day).to_string();
-        // Leaving out one of the last two would leave no pair.
-        Some((share, UnmeasuredShare { target, day, last_day, is_left_out: last_shared_day >= from }))
+        Some((share, UnmeasuredShare { target, day, last_day, is_left_out }))
     };
     shares.into_iter().filter_map(describe).collect()
+}
+
+/// Returns whether at least half of the newest days up to a day have a round that measured two shares. A single one may be a round by
+/// hand in a design of sequential weeks.
+fn are_rounds_shared(days: &BTreeSet<i64>, shared_days: &BTreeSet<i64>, last_day: i64) -> bool {
+    let newest = || days.range(..=last_day).rev().take(DAYS_WITHOUT_RESULT + 1);
+    2 * newest().filter(|day| shared_days.contains(*day)).count() >= newest().count()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::stats::DaySeries;
+use crate::stats::{DaySeries, bisect};
 use longhaul_model::WaitKind;
 
 /// Maximum chance that the overall interval of any pair ever excludes the true ratio, however often the report is read
@@ -145,9 +145,6 @@ pub(super) fn verdict(series: &DaySeries, rule: &VerdictRule) -> Verdict {
     }
 }
 
-/// Number of bisections of the smallest difference: more than the 53 bits of a double need.
-const BISECTIONS: usize = 80;
-
 /// Returns the size of the smallest log ratio for which [`verdict`] would name a difference, whether or not it matters, if the days
 /// varied as they do; `None` if it would for none. `least_ln_e` is the logarithm of the e-value that makes it significant.
 pub(super) fn detectable_difference(series: &DaySeries, rule: &VerdictRule, least_ln_e: f64) -> Option<f64> {
@@ -161,11 +158,7 @@ pub(super) fn detectable_difference(series: &DaySeries, rule: &VerdictRule, leas
         };
         verdict(&series, &VerdictRule { significance, ..rule }).has_winner()
     };
-    let (mut open, mut named) = (0.0, f64::MAX.ln());
-    for _ in 0..BISECTIONS {
-        let middle = f64::midpoint(open, named);
-        *(if is_named(middle) { &mut named } else { &mut open }) = middle;
-    }
+    let (_, named) = bisect(0.0, f64::MAX.ln(), |size| !is_named(size));
     is_named(named).then_some(named)
 }
 

@@ -1,6 +1,6 @@
 //! Selects the runs that verdicts use, and counts the excluded ones by reason (docs/methodology.md#which-runs-count).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ pub(super) struct AnalysisWindow<'h> {
     pub(super) epoch_rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
     /// Days on which each target has runs in any epoch, sorted, by target index.
     pub(super) run_days: Vec<Vec<i64>>,
-    /// Last day with a round that measured two shares; `None` without one.
-    pub(super) last_shared_day: Option<i64>,
+    /// Days with a round that measured two shares.
+    pub(super) shared_days: BTreeSet<i64>,
     /// Runs from which the failure caps follow, by workload and target.
     cap_runs: BTreeMap<(usize, usize), Vec<SelectedRun<'h>>>,
     /// Excluded runs, with the reason.
@@ -118,7 +118,7 @@ impl<'h> AnalysisWindow<'h> {
         });
         let other_scale = exclude(&mut selected, OTHER_SCALE, |found| Some(found.run.scale) == scale);
         let (run_days, cap_runs) = (run_days(history.targets.len(), &selected), cap_runs(history, &selected));
-        let last_shared_day = last_shared_day(history, &selected);
+        let shared_days = shared_days(history, &selected);
         let active_epochs = active_epochs(history.targets.len(), &selected);
         let older = exclude(&mut selected, OLDER_EPOCH, |SelectedRun { run, .. }| {
             active_epochs[run.target].is_some_and(|active| active.epoch == run.epoch)
@@ -152,7 +152,7 @@ impl<'h> AnalysisWindow<'h> {
             rounds_by_workload,
             epoch_rounds_by_workload,
             run_days,
-            last_shared_day,
+            shared_days,
             cap_runs,
             excluded: excluded.into_iter().flatten().collect(),
             stated_round_trip: None,
@@ -290,8 +290,8 @@ fn run_days(targets: usize, runs: &[SelectedRun<'_>]) -> Vec<Vec<i64>> {
     found
 }
 
-/// Returns the last day with a round that measured two shares. A share that was unavailable was not measured.
-fn last_shared_day(history: &History, runs: &[SelectedRun<'_>]) -> Option<i64> {
+/// Returns the days with a round that measured two shares. A share that was unavailable was not measured.
+fn shared_days(history: &History, runs: &[SelectedRun<'_>]) -> BTreeSet<i64> {
     let rounds = runs.chunk_by(|one, next| one.run.round == next.run.round);
     let shared_day = |round: &[SelectedRun<'_>]| {
         let is_measured = |run: &RunRecord| {
@@ -301,7 +301,7 @@ fn last_shared_day(history: &History, runs: &[SelectedRun<'_>]) -> Option<i64> {
         let first = measured.next()?;
         measured.any(|other| other.run.target != first.run.target).then_some(first.round?.day)
     };
-    rounds.filter_map(shared_day).max()
+    rounds.filter_map(shared_day).collect()
 }
 
 /// Returns the runs that may determine failure caps: completed ones on shares in any epoch, but not those of void rounds or dated

@@ -1,6 +1,5 @@
 //! Encodes a table as a Parquet file in memory.
 
-use super::buffer::SharedBuffer;
 use crate::Error;
 use crate::table::{Column, Definition};
 use crate::write::{Format, Output, Sink};
@@ -19,9 +18,8 @@ pub(super) fn encode(
     definitions: &[Definition],
     fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>,
 ) -> Result<TableFile, Error> {
-    let buffer = SharedBuffer::default();
-    let output =
-        Output { format: Format::Parquet, writer: Box::new(buffer.clone()), name: "memory".to_owned() };
+    let mut bytes = Vec::<u8>::new();
+    let output = Output { format: Format::Parquet, writer: Box::new(&mut bytes), name: "memory".to_owned() };
     let rows = output.write(&Column::all(definitions), fill)?;
-    Ok(TableFile { bytes: buffer.take(), rows })
+    Ok(TableFile { bytes, rows })
 }

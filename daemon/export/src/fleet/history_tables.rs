@@ -4,7 +4,7 @@ use longhaul_model::{RoundRecord, RunRecord, TASKS};
 
 use super::encode::{TableFile, encode};
 use super::origin::FLEET_SCHEMA;
-use super::week::WeekRecords;
+use super::week::{WeekRecords, protocol_cell};
 use crate::Error;
 use crate::table::{Cell, Definition, Kind};
 
@@ -126,7 +126,7 @@ impl WeekRecords<'_> {
     }
 
     fn run_row<'a>(&'a self, run: &'a RunRecord) -> [Cell<'a>; RUN_COLUMNS.len()] {
-        let names = self.protocol(run.epoch);
+        let dialect = self.dialect(run.epoch);
         let target = self.target(run);
         [
             self.origin.source.as_str().into(),
@@ -137,8 +137,8 @@ impl WeekRecords<'_> {
             run.epoch.into(),
             target.map(|(name, _)| name.as_str()).into(),
             target.map(|(_, role)| role.name()).into(),
-            names.protocol.map(Cell::text).unwrap_or_default(),
-            names.dialect.map(Cell::text).unwrap_or_default(),
+            protocol_cell(dialect),
+            dialect.into(),
             TASKS[run.workload].name().into(),
             run.scale.name().into(),
             run.outcome.name().into(),
@@ -167,7 +167,7 @@ impl WeekRecords<'_> {
             target.map(|(name, _)| name.as_str()).into(),
             Cell::count(run.target as u64 + 1),
             target.map(|(_, role)| role.name()).into(),
-            self.protocol(run.epoch).protocol.map(Cell::text).unwrap_or_default(),
+            protocol_cell(self.dialect(run.epoch)),
             metric.into(),
             run.scale.name().into(),
             run.outcome.name().into(),

@@ -3,7 +3,6 @@
 //! Weeks are ISO weeks of the local day on which a round started, as in the weekly summary; samples, events and changes made
 //! elsewhere count by their day in UTC. The same records always give the same bytes.
 
-mod buffer;
 mod encode;
 mod fleet_table;
 mod history_tables;
@@ -17,7 +16,7 @@ mod week;
 pub use encode::TableFile;
 pub use fleet_table::FleetTable;
 pub use inspect::{FileLocation, inspect};
-pub use operations::Operations;
+pub use operations::EachOperation;
 pub use origin::{FLEET_SCHEMA, Origin};
 pub use plausible::{ImplausibleRecords, PlausibleHistory, plausible_history};
 pub use week::{Week, WeekRecords, weeks_of};

@@ -4,7 +4,7 @@ use longhaul_model::stored::StoredOperation;
 
 use super::encode::{TableFile, encode};
 use super::history_tables::{SITE, SOURCE};
-use super::week::{ProtocolNames, WeekRecords};
+use super::week::{WeekRecords, protocol_cell};
 use crate::Error;
 use crate::operations::buckets;
 use crate::table::{Cell, Definition, Kind};
@@ -30,35 +30,29 @@ pub(super) const OPERATION_COLUMNS: &[Definition] = &[
     ("bucket_count", Kind::Integers, "number of calls in each non-empty bucket"),
 ];
 
-/// Calls a function for each operation of a week, in the order of run numbers, and ends at its first error.
-pub trait Operations {
-    /// Calls `each` for every operation.
-    ///
-    /// # Errors
-    ///
-    /// That of reading, or the first one of `each`.
-    fn for_each(
-        &mut self,
-        each: &mut dyn FnMut(&StoredOperation) -> std::io::Result<()>,
-    ) -> Result<(), Error>;
-}
+/// Encodes one operation. After its first error it must not be called again.
+pub type EachOperation<'a> = &'a mut dyn FnMut(&StoredOperation) -> std::io::Result<()>;
 
 impl WeekRecords<'_> {
-    /// Encodes the operations of the week's runs. Operations of other runs are left out.
+    /// Encodes the operations of the week's runs, for which `read` calls the given function in the order of run numbers.
+    /// Operations of other runs are left out.
     ///
     /// # Errors
     ///
     /// As [`Self::rounds`], and those of reading.
-    pub fn operations(&self, operations: &mut dyn Operations) -> Result<TableFile, Error> {
-        let mut read = Ok(());
+    pub fn operations(
+        &self,
+        read: impl FnOnce(EachOperation<'_>) -> Result<(), Error>,
+    ) -> Result<TableFile, Error> {
+        let mut read_result = Ok(());
         let written = encode(OPERATION_COLUMNS, |sink| {
-            read = operations.for_each(&mut |stored| {
+            read_result = read(&mut |stored| {
                 let is_in_week = self.runs.binary_search_by_key(&stored.run, |run| run.number).is_ok();
                 if is_in_week { sink.row(&self.operation_row(stored)) } else { Ok(()) }
             });
             Ok(())
         });
-        read.and(written)
+        read_result.and(written)
     }
 
     fn operation_row<'a>(&'a self, stored: &'a StoredOperation) -> [Cell<'a>; OPERATION_COLUMNS.len()] {
@@ -70,7 +64,7 @@ impl WeekRecords<'_> {
             self.origin.site.as_str().into(),
             stored.run.into(),
             stored.target.as_str().into(),
-            ProtocolNames::new(dialect.as_deref()).protocol.map(Cell::text).unwrap_or_default(),
+            protocol_cell(dialect.as_deref()),
             stored.workload.as_str().into(),
             stored.outcome.name().into(),
             stored.started.into(),

@@ -5,7 +5,7 @@ use longhaul_model::{Event, FreshnessSample, ProbeStep, RunRecord};
 
 use super::encode::{TableFile, encode};
 use super::history_tables::{SITE, SOURCE};
-use super::week::{ProtocolNames, WeekRecords, week_of};
+use super::week::{WeekRecords, protocol_cell, week_of};
 use crate::Error;
 use crate::checks::outcome_cells;
 use crate::operations::buckets;
@@ -110,7 +110,7 @@ impl WeekRecords<'_> {
             self.origin.source.as_str().into(),
             self.origin.site.as_str().into(),
             step.target.as_str().into(),
-            self.protocol_at(&step.target, step.at_us).protocol.map(Cell::text).unwrap_or_default(),
+            protocol_cell(self.dialect_at(&step.target, step.at_us)),
             step.at_us.into(),
             step.kind.name().into(),
             step.during.name().into(),
@@ -142,7 +142,7 @@ impl WeekRecords<'_> {
             self.origin.source.as_str().into(),
             self.origin.site.as_str().into(),
             sample.target.as_str().into(),
-            ProtocolNames::new(dialect.as_deref()).protocol.map(Cell::text).unwrap_or_default(),
+            protocol_cell(dialect.as_deref()),
             sample.at.into(),
             sample.kind.name().into(),
             i64::from(sample.shares_client).into(),
@@ -162,7 +162,7 @@ impl WeekRecords<'_> {
             self.origin.site.as_str().into(),
             verified.run.into(),
             self.target(run).map(|(name, _)| name.as_str()).into(),
-            self.protocol(run.epoch).protocol.map(Cell::text).unwrap_or_default(),
+            protocol_cell(self.dialect(run.epoch)),
             Cell::count(verified.bytes),
             Cell::count(verified.wire_bytes),
             Cell::count(verified.files),

@@ -8,6 +8,7 @@ use longhaul_model::{EpochRecord, Event, History, Role, RoundRecord, RunRecord, 
 pub use longhaul_analysis::summary::Week;
 
 use super::origin::Origin;
+use crate::table::Cell;
 
 /// Returns the week of a time, by its day in UTC.
 pub(super) fn week_of(at: Timestamp) -> Week {
@@ -36,20 +37,10 @@ pub struct WeekRecords<'h> {
     history: &'h History,
 }
 
-/// Protocol of a target, in two columns.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct ProtocolNames {
-    /// Name without a version, in lower case: `smb`; `None` if unknown.
-    pub(super) protocol: Option<String>,
-    /// Name with the negotiated version: `SMB 3.1.1`; `None` if unknown.
-    pub(super) dialect: Option<String>,
-}
-
-impl ProtocolNames {
-    pub(super) fn new(dialect: Option<&str>) -> Self {
-        let first_word = |text: &str| text.split(' ').next().unwrap_or(text).to_lowercase();
-        Self { protocol: dialect.map(first_word), dialect: dialect.map(str::to_owned) }
-    }
+/// Returns the name of a protocol without its version, in lower case: `smb` for `SMB 3.1.1`.
+pub(super) fn protocol_cell(dialect: Option<&str>) -> Cell<'static> {
+    let first_word = |text: &str| text.split(' ').next().unwrap_or(text).to_lowercase();
+    dialect.map(first_word).map(Cell::text).unwrap_or_default()
 }
 
 impl<'h> WeekRecords<'h> {
@@ -102,15 +93,15 @@ impl<'h> WeekRecords<'h> {
         self.history.targets.get(run.target).map(|target| (&target.name, target.role))
     }
 
-    /// Returns the protocol of an epoch.
-    pub(super) fn protocol(&self, epoch: i64) -> ProtocolNames {
-        ProtocolNames::new(self.epochs.get(&epoch).and_then(|epoch| epoch.protocol.as_deref()))
+    /// Returns the protocol of an epoch with the negotiated version: `SMB 3.1.1`.
+    pub(super) fn dialect(&self, epoch: i64) -> Option<&'h str> {
+        self.epochs.get(&epoch).and_then(|epoch| epoch.protocol.as_deref())
     }
 
-    /// Returns the protocol of a target at a time.
-    pub(super) fn protocol_at(&self, target: &TargetName, at: Timestamp) -> ProtocolNames {
+    /// Returns the protocol of a target at a time, with the negotiated version.
+    pub(super) fn dialect_at(&self, target: &TargetName, at: Timestamp) -> Option<&'h str> {
         let of_target = self.epochs.values().filter(|epoch| epoch.target == *target);
         let newest = of_target.filter(|epoch| epoch.opened_us <= at).max_by_key(|epoch| epoch.opened_us);
-        ProtocolNames::new(newest.and_then(|epoch| epoch.protocol.as_deref()))
+        newest.and_then(|epoch| epoch.protocol.as_deref())
     }
 }

@@ -20,6 +20,16 @@ use crate::table::Cell;
 /// Maximum size of a row, in bytes. Rows written by longhaul are about a thousand times smaller.
 pub(super) const MAX_ROW_BYTES: usize = 16 << 20;
 
+/// The columns of a file in file order: the index in [`LAYOUT`] of a known column, or the name of an unknown
+/// one.
+pub(super) struct Columns(pub(super) Vec<Result<usize, String>>);
+
+impl Columns {
+    pub(super) fn from_names<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        Self(names.map(|name| LAYOUT.column_index(name).ok_or_else(|| name.to_owned())).collect())
+    }
+}
+
 /// The content of an imported archive.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ImportedArchive {

@@ -6,8 +6,7 @@ use std::rc::Rc;
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::assembler::{Assembler, MAX_ROW_BYTES};
-use super::columns::Columns;
+use super::assembler::{Assembler, Columns, MAX_ROW_BYTES};
 use crate::Error;
 use crate::table::Cell;
 

@@ -2,7 +2,6 @@
 //! refused; nothing is skipped silently.
 
 mod assembler;
-mod columns;
 mod csv;
 mod json;
 mod numbered_rows;

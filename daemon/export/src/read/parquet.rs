@@ -7,8 +7,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 
-use super::assembler::{Assembler, MAX_ROW_BYTES};
-use super::columns::Columns;
+use super::assembler::{Assembler, Columns, MAX_ROW_BYTES};
 use crate::Error;
 use crate::table::Cell;
 

@@ -6,9 +6,7 @@ mod histories;
 mod private;
 mod round_trip;
 
-use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use longhaul_model::History;
 
@@ -18,25 +16,11 @@ const FORMATS: &[Format] =
     if cfg!(feature = "parquet") { &[Format::Csv, Format::Json, Format::Parquet] } else { &TEXTS };
 const TEXTS: [Format; 2] = [Format::Csv, Format::Json];
 
-/// A file in memory, for use as the writer of an output.
-#[derive(Clone, Default)]
-struct Memory(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Memory {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Returns the bytes that `write` writes.
-fn bytes_of(format: Format, write: impl FnOnce(Output) -> Result<u64, Error>) -> Vec<u8> {
-    let memory = Memory::default();
-    write(Output { format, writer: Box::new(memory.clone()), name: "memory".into() }).unwrap();
-    Arc::try_unwrap(memory.0).unwrap().into_inner().unwrap()
+fn bytes_of(format: Format, write: impl FnOnce(Output<'_>) -> Result<u64, Error>) -> Vec<u8> {
+    let mut bytes = Vec::<u8>::new();
+    write(Output { format, writer: Box::new(&mut bytes), name: "memory".into() }).unwrap();
+    bytes
 }
 
 fn archive(history: &History, format: Format) -> Vec<u8> {

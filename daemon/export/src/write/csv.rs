@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use super::sink::{Sink, json_list};
 use crate::table::{Cell, Column};
 
-pub(super) struct Csv {
-    writer: csv::Writer<Box<dyn Write + Send>>,
+pub(super) struct Csv<'a> {
+    writer: csv::Writer<Box<dyn Write + Send + 'a>>,
 }
 
-impl Csv {
-    pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send>) -> io::Result<Self> {
+impl<'a> Csv<'a> {
+    pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send + 'a>) -> io::Result<Self> {
         let mut writer = csv::Writer::from_writer(to);
         writer.write_record(columns.iter().map(|column| column.name.as_ref())).map_err(io_error)?;
         Ok(Self { writer })
@@ -28,7 +28,7 @@ impl Csv {
     }
 }
 
-impl Sink for Csv {
+impl Sink for Csv<'_> {
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         let written = cells.iter().try_for_each(|cell| self.cell(cell));
         written.and_then(|()| self.writer.write_record(None::<&[u8]>)).map_err(io_error)

@@ -5,20 +5,20 @@ use std::io::{self, Write};
 use super::sink::{Sink, json_list};
 use crate::table::{Cell, Column};
 
-pub(super) struct Json {
-    writer: Box<dyn Write + Send>,
+pub(super) struct Json<'a> {
+    writer: Box<dyn Write + Send + 'a>,
     /// Column names as JSON strings, each followed by a colon.
     keys: Vec<String>,
 }
 
-impl Json {
-    pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send>) -> Self {
+impl<'a> Json<'a> {
+    pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send + 'a>) -> Self {
         let key = |column: &Column| format!("{}:", serde_json::Value::from(column.name.as_ref()));
         Self { writer: to, keys: columns.iter().map(key).collect() }
     }
 }
 
-impl Sink for Json {
+impl Sink for Json<'_> {
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         let mut separator = "{";
         for (key, cell) in self.keys.iter().zip(cells) {

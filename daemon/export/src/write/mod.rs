@@ -41,16 +41,16 @@ impl Format {
 }
 
 /// Destination of a table.
-pub struct Output {
+pub struct Output<'a> {
     /// File format.
     pub format: Format,
     /// Destination of the bytes.
-    pub writer: Box<dyn Write + Send>,
+    pub writer: Box<dyn Write + Send + 'a>,
     /// Name of the destination in error messages.
     pub name: String,
 }
 
-impl Output {
+impl Output<'_> {
     /// Writes the rows that `fill` passes to the sink, and returns their number.
     pub(crate) fn write(
         self,
@@ -76,7 +76,11 @@ fn write_error(source: io::Error, to: String) -> Error {
     }
 }
 
-fn open_sink(format: Format, columns: &[Column], to: Box<dyn Write + Send>) -> io::Result<Box<dyn Sink>> {
+fn open_sink<'a>(
+    format: Format,
+    columns: &[Column],
+    to: Box<dyn Write + Send + 'a>,
+) -> io::Result<Box<dyn Sink + 'a>> {
     Ok(match format {
         Format::Csv => Box::new(csv::Csv::begin(columns, to)?),
         Format::Json => Box::new(json::Json::begin(columns, to)),
@@ -87,12 +91,12 @@ fn open_sink(format: Format, columns: &[Column], to: Box<dyn Write + Send>) -> i
     })
 }
 
-struct CountingSink {
-    open_sink: Box<dyn Sink>,
+struct CountingSink<'a> {
+    open_sink: Box<dyn Sink + 'a>,
     rows: u64,
 }
 
-impl Sink for CountingSink {
+impl Sink for CountingSink<'_> {
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         self.rows += 1;
         self.open_sink.row(cells)

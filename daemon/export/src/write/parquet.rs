@@ -34,14 +34,14 @@ enum Values {
     Integers(Vec<i64>),
 }
 
-pub(super) struct Parquet {
-    writer: SerializedFileWriter<Box<dyn Write + Send>>,
+pub(super) struct Parquet<'a> {
+    writer: SerializedFileWriter<Box<dyn Write + Send + 'a>>,
     columns: Vec<PendingColumn>,
     rows: usize,
 }
 
-impl Parquet {
-    pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send>) -> io::Result<Self> {
+impl<'a> Parquet<'a> {
+    pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send + 'a>) -> io::Result<Self> {
         let fields = columns.iter().map(column_type).collect::<Result<Vec<_>, _>>().map_err(io_error)?;
         let schema = Type::group_type_builder("longhaul").with_fields(fields).build().map_err(io_error)?;
         let properties = WriterProperties::builder()
@@ -67,7 +67,7 @@ impl Parquet {
     }
 }
 
-impl Sink for Parquet {
+impl Sink for Parquet<'_> {
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         for (pending, cell) in self.columns.iter_mut().zip(cells) {
             pending.push(cell);

@@ -68,7 +68,7 @@ fn add_machine(arguments: &Arguments, number: u64, expected: &mut Expected) -> a
             (FleetTable::Rounds, records.rounds()?),
             (FleetTable::Runs, records.runs()?),
             (FleetTable::Readings, records.readings()?),
-            (FleetTable::Operations, records.operations(&mut operations)?),
+            (FleetTable::Operations, records.operations(|each| operations.for_each(each))?),
             (FleetTable::Samples, records.samples(&machine.samples(week))?),
             (FleetTable::Events, records.events()?),
             (FleetTable::Freshness, records.freshness(&machine.freshness)?),

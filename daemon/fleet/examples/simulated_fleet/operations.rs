@@ -1,9 +1,7 @@
 //! The operations of simulated runs: thirty rows each, with histograms of eight calls.
 
-use std::io;
-
 use longhaul_export::Error;
-use longhaul_export::fleet::{Operations, Week};
+use longhaul_export::fleet::{EachOperation, Week};
 use longhaul_model::stored::StoredOperation;
 use longhaul_model::{
     CacheState, ColdMethod, Histogram, Operation, OperationStats, Outcome, RunRecord, TASKS,
@@ -70,10 +68,9 @@ impl<'a> RunOperations<'a> {
             stats: OperationStats { operation, latency, errors: u64::from(run.outcome == Outcome::Error) },
         }
     }
-}
 
-impl Operations for RunOperations<'_> {
-    fn for_each(&mut self, each: &mut dyn FnMut(&StoredOperation) -> io::Result<()>) -> Result<(), Error> {
+    /// Calls `each` for every operation, in the order of run numbers.
+    pub fn for_each(&mut self, each: EachOperation<'_>) -> Result<(), Error> {
         let rounds = self.machine.history.rounds.iter().filter(|round| self.week.contains(round.day()));
         let rounds: std::collections::BTreeSet<i64> = rounds.map(|round| round.number).collect();
         for run in self.machine.history.runs.iter().filter(|run| rounds.contains(&run.round)) {

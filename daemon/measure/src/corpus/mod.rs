@@ -17,6 +17,6 @@ pub mod slices;
 pub mod tree;
 
 pub use content::Content;
-pub use decode::{DecodeError, Pixels, decode, thumbnail};
+pub use decode::{DecodeError, decode, thumbnail};
 pub use jpeg::{CHUNK_BYTES, MAXIMUM_PHOTO_BYTES, MINIMUM_PHOTO_BYTES, Photo, photo_sizes};
 pub use pool::ContentPool;

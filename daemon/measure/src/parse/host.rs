@@ -1,8 +1,8 @@
-//! Parsers for facts about the machine during a measurement: power, temperature, memory, network link.
+//! Parsers for facts about the machine during a measurement: power, temperature, memory, network link, disk.
 
 use std::path::Path;
 
-use longhaul_model::{LinkKind, Mount, Protocol};
+use longhaul_model::{LinkKind, Mount, Power, Protocol};
 
 /// Returns the kind of an interface, by its name and, on Linux, its ARPHRD type
 /// (include/uapi/linux/if_arp.h): 512 is PPP, 65534 is none.
@@ -59,6 +59,17 @@ impl MachineIdFile<'_> {
     }
 }
 
+/// Returns the power source in the first line of the output of `pmset -g batt` (PowerManagement pmset/pmset.m). A UPS counts as
+/// a battery, because it supplies power only if mains power fails.
+pub fn pmset(output: &str) -> Option<Power> {
+    let line = output.lines().find_map(|line| line.trim().strip_prefix("Now drawing from"))?;
+    match line.trim().trim_matches('\'') {
+        "AC Power" => Some(Power::Mains),
+        "Battery Power" | "UPS Power" => Some(Power::Battery),
+        _ => None,
+    }
+}
+
 /// Returns the battery charge in the output of `pmset -g batt`, in percent (PowerManagement pmset/pmset.m).
 pub fn pmset_percent(output: &str) -> Option<f64> {
     let line = output.lines().find(|line| line.trim_start().starts_with("-InternalBattery"))?;
@@ -87,6 +98,17 @@ pub fn pmset_dark_wake(output: &str) -> Option<bool> {
 pub fn tmutil_running(output: &str) -> Option<bool> {
     let line = output.lines().find_map(|line| line.trim().strip_prefix("Running"))?;
     Some(line.trim_start_matches([' ', '=']).starts_with('1'))
+}
+
+/// Returns whether the disk is rotational, by the key `SolidState` in the output of `diskutil info -plist` (diskutil(8)); `None` if
+/// unknown, because some disks lack the key.
+pub fn diskutil_spins(output: &str) -> Option<bool> {
+    let (_, value) = output.split_once("<key>SolidState</key>")?;
+    match value.trim_start() {
+        value if value.starts_with("<true/>") => Some(false),
+        value if value.starts_with("<false/>") => Some(true),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -129,11 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn macos_facts_are_read_from_the_output_of_tools() {
-        let battery = include_str!("../../tests/fixtures/pmset-battery.txt");
-        assert_eq!(pmset_percent(battery), Some(95.0));
-        assert_eq!(pmset_low_power(" sleep                1\n lowpowermode         1\n"), Some(true));
-        assert_eq!(pmset_low_power(" powermode            2\n"), Some(false));
+    fn an_unknown_power_source_is_not_guessed() {
+        assert_eq!(pmset("Now drawing from 'Sunlight'\n"), None);
+        assert_eq!(pmset(" -InternalBattery-0 (id=1)\t95%; charging"), None);
+        assert_eq!(pmset(""), None);
+    }
+
+    #[test]
+    fn dark_wake_is_awake_without_graphics() {
         let state = |capabilities: &str| {
             pmset_dark_wake(&format!(
                 "Current System Capabilities are: {capabilities}\nCurrent Power State: 4\n"
@@ -142,12 +167,5 @@ mod tests {
         assert_eq!(state("CPU Graphics Audio Network "), Some(false));
         assert_eq!(state("CPU Network "), Some(true));
         assert_eq!((state("None"), pmset_dark_wake("")), (None, None));
-        assert_eq!(
-            tmutil_running(
-                "Backup session status:\n{\n    ClientID = \"com.apple.backupd\";\n    Running = 1;\n}\n"
-            ),
-            Some(true)
-        );
-        assert_eq!(tmutil_running("{\n    Running = 0;\n}\n"), Some(false));
     }
 }

@@ -5,7 +5,6 @@ mod bulk;
 mod bytes;
 mod cifs;
 mod dirents;
-mod diskutil;
 mod entry;
 mod facts;
 mod first_line;
@@ -20,7 +19,6 @@ mod multichannel;
 mod nfsstat;
 mod options;
 mod pcblist;
-mod pmset;
 mod proc;
 mod routes;
 mod smbutil;
@@ -34,14 +32,13 @@ pub use cifs::{
     CifsConnection, CifsShare, CifsStatistics, cifs_connections, cifs_stats, directory_leases, is_same_share,
 };
 pub use dirents::dirents;
-pub use diskutil::diskutil_spins;
 pub use entry::{Attributes, Entry, EntryKind};
 pub use facts::{colon_separated, settings, tmutil_destinations};
 pub use first_line::first_line;
 pub use gvfs::protocol_at;
 pub use host::{
-    MachineIdFile, is_hot, link_kind, machine_id, pmset_dark_wake, pmset_low_power, pmset_percent,
-    tmutil_running,
+    MachineIdFile, diskutil_spins, is_hot, link_kind, machine_id, pmset, pmset_dark_wake, pmset_low_power,
+    pmset_percent, tmutil_running,
 };
 pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use link::{HardwarePort, InterfaceInfo, hardware_ports, ifconfig, route_interface};
@@ -52,7 +49,6 @@ pub use multichannel::{SmbSession, multichannel};
 pub use nfsstat::{NfsMount, nfsstat};
 pub use options::with_negotiated_version;
 pub use pcblist::pcblist;
-pub use pmset::pmset;
 pub use proc::{
     BatteryCharge, PowerSupply, batteries_percent, handles_answers, power_supplies, process_disk_bytes,
     scheduler_times, status_peak_bytes,

@@ -89,33 +89,6 @@ fn text(value: &Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    const MACOS_11: &[u8] = include_bytes!("../../tests/fixtures/smbutil-macos11.json");
-    const MACOS_15: &[u8] = include_bytes!("../../tests/fixtures/smbutil-macos15.json");
-
-    #[test]
-    fn a_session_is_described_with_longhauls_names() {
-        let found = smbutil(MACOS_15).unwrap();
-        let value = |name: &str| found.get(name).map(String::as_str);
-        assert_eq!(value("dialect"), Some("3.1.1"));
-        assert_eq!(value("signing"), Some("yes"));
-        assert_eq!(value("signing_algorithm"), Some("AES-128-GMAC"));
-        assert_eq!(value("encryption_algorithm"), Some("off"));
-        assert_eq!(value("data_caching_off"), Some("no"));
-    }
-
-    #[test]
-    fn a_key_that_an_older_system_lacks_is_missing() {
-        let found = smbutil(MACOS_11).unwrap();
-        assert_eq!(found.get("dialect").map(String::as_str), Some("3.0.2"));
-        assert_eq!((found.get("signing_algorithm"), found.get("compression_threshold")), (None, None));
-    }
-
-    #[test]
-    fn counters_and_user_are_left_out() {
-        let text = format!("{:?}", smbutil(MACOS_15)).to_lowercase();
-        assert!(!text.contains("501") && !text.contains("reconnect"), "{text}");
-    }
-
     #[test]
     fn output_without_a_list_of_shares_is_rejected() {
         for output in

@@ -26,38 +26,16 @@ pub struct Tools {
 }
 
 /// Error of a tool that gave no usable answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{tool} {cause}")]
-pub struct ToolError {
-    /// Tool with its first argument, such as `nfsstat -m`.
-    tool: String,
-    cause: ToolErrorCause,
-}
-
-/// Cause of a [`ToolError`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ToolErrorCause {
-    /// The tool has no usable output. It had this much time.
-    #[error("{}", failure_text(failure, limit))]
-    Failed { failure: ToolFailure, limit: Duration },
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolError {
+    /// The tool has no usable output.
+    Failed(ToolFailure),
     /// The system denies this program the information, with the first line of the output.
-    #[error("is not permitted: {0}")]
     PermissionDenied(String),
     /// No parser recognizes the output, which begins with this line.
-    #[error("printed something unrecognized: {0}")]
     UnrecognizedOutput(String),
-    /// The output does not list this mount point.
-    #[error("does not list {}", .0.display())]
-    NotListed(PathBuf),
-}
-
-fn failure_text(failure: &ToolFailure, limit: &Duration) -> String {
-    match failure {
-        ToolFailure::NotStarted(kind) => format!("cannot be started: {kind}"),
-        ToolFailure::TimedOut => format!("gave no answer within {} ms", limit.as_millis()),
-        ToolFailure::StillRunning => "is still running from an earlier call".to_owned(),
-        ToolFailure::OutputTooLong => "printed more than 1 MiB".to_owned(),
-    }
+    /// The output does not list the mount point.
+    NotListed,
 }
 
 impl Tools {
@@ -82,17 +60,14 @@ impl Tools {
                 None => first_line(&answer),
             },
             Err(ToolFailure::OutputTooLong) => "more than 1 MiB".to_owned(),
-            Err(failure) => {
-                let cause = ToolErrorCause::Failed { failure, limit: self.timeout };
-                return Err(ToolError { tool, cause });
-            }
+            Err(failure) => return Err(ToolError::Failed(failure)),
         };
         if first_line.contains("requires Full Disk Access") || first_line.contains("Operation not permitted")
         {
-            return Err(ToolError { tool, cause: ToolErrorCause::PermissionDenied(first_line) });
+            return Err(ToolError::PermissionDenied(first_line));
         }
         unrecognized_output::record(&tool, Some(&first_line));
-        Err(ToolError { tool, cause: ToolErrorCause::UnrecognizedOutput(first_line) })
+        Err(ToolError::UnrecognizedOutput(first_line))
     }
 
     /// Runs a command like `run_parsed`, and parses its output as text.
@@ -155,7 +130,7 @@ pub fn smb_session_with(tools: &Tools, point: &Path) -> Result<SmbSession, ToolE
     let path = point.to_string_lossy();
     let command = ["/usr/bin/smbutil", "multichannel", "-m", &path, "-i", "-x", "-f", "JSON"];
     let mut sessions = tools.run_parsed(&command, parse::multichannel)?;
-    sessions.remove(point).ok_or_else(|| not_listed(&command, point))
+    sessions.remove(point).ok_or(ToolError::NotListed)
 }
 
 /// Returns an NFS mount with its parameters, its server and its state. No mount is accessed.
@@ -169,11 +144,7 @@ pub fn nfs_mount_with(tools: &Tools, point: &Path) -> Result<NfsMount, ToolError
     if !mounts.is_empty() && mounts.iter().all(|mount| mount.point != point) {
         mounts = tools.run_parsed(&command[..2], parse::nfsstat)?;
     }
-    mounts.into_iter().find(|mount| mount.point == point).ok_or_else(|| not_listed(&command, point))
-}
-
-fn not_listed(command: &[&str], what: &Path) -> ToolError {
-    ToolError { tool: tool_name(command), cause: ToolErrorCause::NotListed(what.to_owned()) }
+    mounts.into_iter().find(|mount| mount.point == point).ok_or(ToolError::NotListed)
 }
 
 const BATTERY: [&str; 3] = ["/usr/bin/pmset", "-g", "batt"];
@@ -224,12 +195,10 @@ pub fn destination_facts_with(tools: &Tools) -> BTreeMap<String, String> {
     let key = |index: usize| format!("time-machine-destination {}", index + 1);
     match destinations_with(tools) {
         Ok(found) => found.into_iter().enumerate().map(|(index, found)| (key(index), found)).collect(),
-        Err(ToolError { cause, .. }) => match cause {
-            ToolErrorCause::PermissionDenied(first_line) | ToolErrorCause::UnrecognizedOutput(first_line) => {
-                [("time-machine-destination".to_owned(), format!("not known: {first_line}"))].into()
-            }
-            ToolErrorCause::Failed { .. } | ToolErrorCause::NotListed(_) => BTreeMap::new(),
-        },
+        Err(ToolError::PermissionDenied(first_line) | ToolError::UnrecognizedOutput(first_line)) => {
+            [("time-machine-destination".to_owned(), format!("not known: {first_line}"))].into()
+        }
+        Err(ToolError::Failed(_) | ToolError::NotListed) => BTreeMap::new(),
     }
 }
 
@@ -239,15 +208,13 @@ pub fn link_with(tools: &Tools, to: Option<IpAddr>) -> Result<Option<NetworkLink
     let to = to.map(|to| to.to_canonical());
     let family = to.filter(IpAddr::is_ipv6).map(|_| "-inet6");
     let to = to.map_or_else(|| "default".to_owned(), |to| to.to_string());
-    let words = ["/sbin/route", "-n", "get"].into_iter().chain(family).chain([to.as_str()]);
-    let route = tools.run_parsed_text(&words.collect::<Vec<_>>(), parse::route_interface);
-    match route {
+    let route = ["/sbin/route", "-n", "get"];
+    let words: Vec<&str> = route.into_iter().chain(family).chain([to.as_str()]).collect();
+    match tools.run_parsed_text(&words, parse::route_interface) {
         Ok(name) => Ok(Some(interface_with(tools, name))),
         // The tool reports a missing route as an error, but it is a valid answer.
-        Err(ToolError { tool, cause: ToolErrorCause::UnrecognizedOutput(first_line) })
-            if first_line.ends_with("not in table") =>
-        {
-            unrecognized_output::record(&tool, None);
+        Err(ToolError::UnrecognizedOutput(first_line)) if first_line.ends_with("not in table") => {
+            unrecognized_output::record(&tool_name(&words), None);
             Ok(None)
         }
         Err(error) => Err(error),

@@ -1,9 +1,7 @@
 //! Assigns counters to targets. All functions are pure: they take the answers of the sources and return
 //! readings.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 use super::request_totals::{nfs_request_totals, tcp_of_connections};
 use crate::parse::{
@@ -28,8 +26,6 @@ pub(super) struct SourceAnswers {
     pub cifs: SourceAnswer<(CifsStatistics, Vec<CifsConnection>)>,
     /// TCP connections to the ports of file servers.
     pub connections: SourceAnswer<Vec<Connection>>,
-    /// SMB sessions in the output of `smbutil multichannel`, by mount point.
-    pub sessions: SourceAnswer<BTreeMap<PathBuf, SmbSession>>,
     /// Network interfaces.
     pub interfaces: SourceAnswer<Vec<InterfaceCounters>>,
 }
@@ -45,30 +41,27 @@ impl SourceAnswers {
         targets.iter().map(of_target).chain([machine]).collect()
     }
 
-    fn mount_counters(&self, mount: &Mount) -> Vec<Result<Counters, CounterUnavailable>> {
+    /// Returns the counters of a mount from each source that has some, or the reason why a source has none.
+    pub fn mount_counters(&self, mount: &Mount) -> Vec<Result<Counters, CounterUnavailable>> {
         let answers = match mount.protocol {
             Protocol::Nfs(_) => [
                 counters_from_answer(&self.mountstats, CounterSource::Mountstats, |mounts| {
                     nfs_counters(mounts, mount)
                 }),
-                None,
                 self.connection_counters(mount),
             ],
             Protocol::Smb(_) => [
                 counters_from_answer(&self.cifs, CounterSource::CifsStats, |(found, connections)| {
                     smb_share_counters(found, connections, mount)
                 }),
-                counters_from_answer(&self.sessions, CounterSource::Smbutil, |sessions| {
-                    smb_session_counters(sessions, mount)
-                }),
                 self.connection_counters(mount),
             ],
-            Protocol::Afp => [None, None, self.connection_counters(mount)],
+            Protocol::Afp => [None, self.connection_counters(mount)],
             Protocol::Webdav
             | Protocol::Sftp
             | Protocol::Fuse(_)
             | Protocol::Local(_)
-            | Protocol::Other(_) => [None, None, None],
+            | Protocol::Other(_) => [None, None],
         };
         answers.into_iter().flatten().collect()
     }
@@ -188,21 +181,22 @@ fn matches_dialect(share: &CifsShare, dialect: Option<&str>, protocol: &Protocol
     share.is_smb1 == (mounted == "1.0") && dialect.is_none_or(|dialect| dialect == mounted)
 }
 
-fn smb_session_counters(sessions: &BTreeMap<PathBuf, SmbSession>, mount: &Mount) -> Result<Counters, String> {
-    let found = sessions.get(&mount.point).ok_or("the mount is not listed")?;
+/// Returns the counters of a mount's SMB session, as `smbutil multichannel` reports them on macOS.
+#[cfg_attr(target_os = "linux", allow(dead_code, reason = "used on macOS and in tests only"))]
+pub(super) fn smb_session_counters(found: &SmbSession, mount: &Mount) -> Counters {
     let server = found.server.or(mount.server);
     let set_up = found.setup_time.as_deref().map_or_else(String::new, time_within_quarter_hour);
     let instance_id = format!(
         "{} {set_up}",
         server.map_or_else(|| crate::parse::server_of_source(&mount.source).to_owned(), |at| at.to_string())
     );
-    Ok(Counters {
+    Counters {
         read_bytes: found.received,
         written_bytes: found.sent,
         reconnects: found.reconnects,
         server,
         ..Counters::new(CounterSource::Smbutil, CounterScope::Server, instance_id)
-    })
+    }
 }
 
 /// Returns the part of a session's setup time that is the same in every time zone: `smbutil` prints local
@@ -312,7 +306,6 @@ mod tests {
             interfaces: Some(Ok(parse::net_dev(
                 "lo: 1 1 0 0 0 0 0 0 1 1 0 0\neth0: 7 1 0 0 0 0 0 0 8 1 0 2\nveth1a2b: 5 1 0 0 0 0 0 0 5 1 0 0\n",
             ))),
-            ..SourceAnswers::default()
         }
     }
 
@@ -402,22 +395,17 @@ mod tests {
     }
 
     #[test]
-    fn smb_sessions_of_a_mac_are_found_by_mount_point() {
-        let point = PathBuf::from("/m/smb3");
+    fn smb_session_of_a_mac_has_the_scope_of_its_server() {
         let session = SmbSession {
             received: Some(9),
             setup_time: Some("2026-11-20 09:47:01".to_owned()),
             ..SmbSession::default()
         };
-        let answers = SourceAnswers {
-            sessions: Some(Ok(BTreeMap::from([(point, session)]))),
-            connections: Some(Err("the list is not given".to_owned())),
-            ..SourceAnswers::default()
-        };
-        let smb = counters_of(&answers, "smb3", &CounterSource::Smbutil).unwrap().unwrap();
+        let (name, mount) = &targets()[1];
+        let smb = smb_session_counters(&session, mount);
+        assert_eq!((name.as_str(), smb.source), ("smb3", CounterSource::Smbutil));
         assert_eq!((smb.scope, smb.read_bytes, smb.written_bytes), (CounterScope::Server, Some(9), None));
         assert_eq!(smb.instance_id, "10.77.0.2 2:01");
-        assert!(why(&answers, "other", &CounterSource::Smbutil).is_some());
     }
 
     #[test]

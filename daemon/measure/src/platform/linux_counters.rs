@@ -19,22 +19,30 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 /// Reads all counters and returns the readings of each target and of the machine. Each source is read once
 /// for all targets. No target is accessed, and nothing here waits for a server.
 pub fn read_counters(targets: &[(TargetName, Mount)]) -> Vec<CounterReading> {
-    let any = |wanted: fn(&Protocol) -> bool| targets.iter().any(|(_, mount)| wanted(&mount.protocol));
+    let mounts: Vec<&Mount> = targets.iter().map(|(_, mount)| mount).collect();
     let answers = SourceAnswers {
-        mountstats: any(|protocol| matches!(protocol, Protocol::Nfs(_)))
-            .then(|| Ok(parse::mountstats(&read_file("/proc/self/mountstats")?))),
-        cifs: any(|protocol| matches!(protocol, Protocol::Smb(_))).then(read_cifs_stats),
-        connections: connections(targets),
         interfaces: Some(read_text("/proc/net/dev").map(|table| parse::net_dev(&table))),
-        ..SourceAnswers::default()
+        ..answers_for(&mounts)
     };
     answers.readings(targets)
 }
 
-/// Reads the counters of one target before or after a phase. On Linux they are those of [`read_counters`],
-/// because none of them accesses the target.
-pub fn read_phase_counters(target: &TargetName, mount: &Mount) -> Vec<CounterReading> {
-    read_counters(&[(target.clone(), mount.clone())])
+/// Reads the counters of a mount before or after a phase. On Linux they are those of [`read_counters`], because none of them
+/// accesses the target.
+pub fn read_phase_counters(mount: &Mount) -> Vec<Counters> {
+    answers_for(&[mount]).mount_counters(mount).into_iter().flatten().collect()
+}
+
+/// Returns the answers of the sources that these mounts need.
+fn answers_for(mounts: &[&Mount]) -> SourceAnswers {
+    let any = |wanted: fn(&Protocol) -> bool| mounts.iter().any(|mount| wanted(&mount.protocol));
+    SourceAnswers {
+        mountstats: any(|protocol| matches!(protocol, Protocol::Nfs(_)))
+            .then(|| Ok(parse::mountstats(&read_file("/proc/self/mountstats")?))),
+        cifs: any(|protocol| matches!(protocol, Protocol::Smb(_))).then(read_cifs_stats),
+        connections: connections(mounts),
+        ..SourceAnswers::default()
+    }
 }
 
 /// Returns whether the kernel counts the requests on a mount by kind, so that its use can be counted.
@@ -99,18 +107,17 @@ fn read_file(path: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Returns the connections to the ports of the targets' servers, with one query to the kernel for each port
-/// and address family; `None` if no target needs any.
-fn connections(targets: &[(TargetName, Mount)]) -> SourceAnswer<Vec<Connection>> {
-    let ports: BTreeSet<u16> =
-        targets.iter().flat_map(|(_, mount)| ports(&mount.protocol)).copied().collect();
+/// Returns the connections to the ports of the mounts' servers, with one query to the kernel for each port
+/// and address family; `None` if no mount needs any.
+fn connections(mounts: &[&Mount]) -> SourceAnswer<Vec<Connection>> {
+    let ports: BTreeSet<u16> = mounts.iter().flat_map(|mount| ports(&mount.protocol)).copied().collect();
     (!ports.is_empty()).then(|| connections_to(&ports))
 }
 
-/// Returns the connections to the ports of all kinds of file servers.
-pub(super) fn file_server_connections() -> Result<Vec<Connection>, String> {
+/// Returns the number of TCP connections to file servers, or the reason why the kernel does not list them.
+pub fn connection_count() -> Result<usize, String> {
     let protocols = [Protocol::Nfs(None), Protocol::Smb(None), Protocol::Afp];
-    connections_to(&protocols.iter().flat_map(ports).copied().collect())
+    connections_to(&protocols.iter().flat_map(ports).copied().collect()).map(|found| found.len())
 }
 
 fn connections_to(ports: &BTreeSet<u16>) -> Result<Vec<Connection>, String> {

@@ -1,23 +1,36 @@
-//! State of the machine during a measurement, on Linux. The mount table is watched with poll(2) on
-//! `/proc/self/mountinfo`, because `notify` watches only files and folders.
+//! State of the machine during a measurement, on Linux, and the processor times of this process and of the threads of
+//! the kernel that work for mounts. The mount table is watched with poll(2) on `/proc/self/mountinfo`, because
+//! `notify` watches only files and folders.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::ClockId;
 
 use super::common_facts::common_facts;
 use super::keep_awake::KeepAwake;
-use super::linux::power_supply;
+use super::linux::{clock_ns, power_supply};
 use super::linux_counters::open_netlink_socket;
-use super::types::MountEvent;
+use super::types::{MountEvent, ProcessorTimes, System, Tool};
 use crate::parse::{self, BatteryCharge, MachineIdFile};
 use longhaul_model::{Mount, NetworkLink};
+
+/// Operating system of this build: Linux.
+pub const SYSTEM: System = System::Linux;
+
+/// Tools that the self-check runs: none on Linux, where files contain what the tools of a Mac print.
+pub const TOOLS: &[Tool] = &[];
+
+/// Runs no tool and returns `None`: see [`TOOLS`].
+pub fn run_tool(_tool: &Tool) -> Option<Vec<u8>> {
+    None
+}
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
@@ -27,7 +40,7 @@ fn number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
     text(path)?.trim().parse().ok()
 }
 
-fn entries(folder: &str, prefix: &str) -> Vec<std::path::PathBuf> {
+fn entries(folder: &str, prefix: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
     let paths = entries.flatten().map(|entry| entry.path());
     paths
@@ -91,7 +104,7 @@ pub fn low_power_mode() -> Option<bool> {
 /// thermal zones.
 pub fn is_hot() -> Option<bool> {
     let zones = entries("/sys/class/thermal", "thermal_zone");
-    let hot = |zone: &std::path::PathBuf| {
+    let hot = |zone: &PathBuf| {
         let degrees = number(zone.join("temp"))?;
         let trips = (0..12).filter_map(|trip| {
             let kind = text(zone.join(format!("trip_point_{trip}_type")))?;
@@ -208,6 +221,48 @@ pub fn signal_dbm() -> Option<i32> {
     parse::wireless_dbm(&text("/proc/net/wireless")?, &interface)
 }
 
+/// Returns the threads of the kernel that handle answers of file servers. Reads the names of all processes, so it is called
+/// once before a run.
+pub fn answer_threads() -> Vec<u32> {
+    let number = |process: PathBuf| process.file_name()?.to_str()?.parse::<u32>().ok();
+    let handles = |process: &u32| {
+        text(format!("/proc/{process}/comm")).is_some_and(|name| parse::handles_answers(&name))
+    };
+    entries("/proc", "").into_iter().filter_map(number).filter(handles).collect()
+}
+
+/// Returns the processor times until now. `kernel_threads` are those of [`answer_threads`]; one that has ended has no
+/// further times.
+pub fn processor_times(kernel_threads: &[u32]) -> ProcessorTimes {
+    let used_ns = clock_ns(ClockId::ProcessCPUTime);
+    let kernel: Option<u64> = kernel_threads
+        .iter()
+        .map(|thread| scheduler_times(Path::new(&format!("/proc/{thread}"))))
+        .try_fold(0u64, |sum, times| {
+            times.map(|(used, waited)| sum.saturating_add(used).saturating_add(waited))
+        });
+    ProcessorTimes {
+        used_us: Some(used_ns / 1000),
+        waited_us: waited_ns().map(|time| time / 1000),
+        kernel_us: kernel.filter(|_| !kernel_threads.is_empty()).map(|time| time / 1000),
+    }
+}
+
+/// Returns the time that the threads which this process has now waited for a processor: less than before if one ended. `None` if
+/// the kernel does not count it.
+fn waited_ns() -> Option<u64> {
+    let threads = entries("/proc/self/task", "");
+    threads
+        .iter()
+        .filter_map(|thread| scheduler_times(thread))
+        .map(|(_, waited)| waited)
+        .reduce(u64::saturating_add)
+}
+
+fn scheduler_times(thread: &Path) -> Option<(u64, u64)> {
+    parse::scheduler_times(&text(thread.join("schedstat"))?)
+}
+
 /// Watch that reports changes of the mount table without accessing any mount.
 pub struct MountWatch {
     table: File,
@@ -278,5 +333,22 @@ mod tests {
         std::fs::write(disk.join("queue/rotational"), "0\n").unwrap();
         std::os::unix::fs::symlink(disk.join("sda1"), &number).unwrap();
         assert_eq!((device_is_rotational(&number), device_is_rotational(&disk)), (Some(false), Some(false)));
+    }
+
+    #[test]
+    fn a_busy_process_uses_processor_time() {
+        let before = processor_times(&[]);
+        std::hint::black_box((0..5_000_000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
+        let after = processor_times(&[]);
+        assert!(after.used_us > before.used_us);
+        // Other tests end their threads meanwhile, so that the sum may have become smaller.
+        assert!(before.waited_us.is_some() && after.waited_us.is_some());
+        assert_eq!(after.kernel_us, None, "no thread of the kernel is known");
+    }
+
+    #[test]
+    fn a_thread_that_does_not_exist_makes_the_sum_unknown() {
+        assert!(processor_times(&[std::process::id()]).kernel_us.is_some());
+        assert_eq!(processor_times(&[std::process::id(), u32::MAX]).kernel_us, None);
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::net::IpAddr;
 
 use super::apple_tools::{self, Tools};
-use super::counter_mapping::{SourceAnswers, ports};
+use super::counter_mapping::{SourceAnswers, ports, smb_session_counters};
 use crate::parse::{self, Connection, InterfaceCounters};
 use longhaul_model::{
     CounterReading, CounterScope, CounterSource, CounterUnavailable, Counters, Mount, Protocol, TargetName,
@@ -29,20 +29,19 @@ pub fn read_counters(targets: &[(TargetName, Mount)]) -> Vec<CounterReading> {
     answers.readings(targets)
 }
 
-/// Reads the counters of one target before or after a phase: those of its connections, and for SMB those of
+/// Reads the counters of a mount before or after a phase: those of its connections, and for SMB those of
 /// its session. `smbutil` first calls `statfs` on the share (SMBClient smbutil/multichannel.c:410), so only the
 /// process that may access the target may call this function.
-pub fn read_phase_counters(target: &TargetName, mount: &Mount) -> Vec<CounterReading> {
-    let is_smb = matches!(mount.protocol, Protocol::Smb(_));
+pub fn read_phase_counters(mount: &Mount) -> Vec<Counters> {
     let answers = SourceAnswers {
         connections: (!ports(&mount.protocol).is_empty()).then(connections),
-        sessions: is_smb.then(|| {
-            let session = apple_tools::smb_session_with(&Tools::system(), &mount.point);
-            session.map(|session| [(mount.point.clone(), session)].into()).map_err(|error| error.to_string())
-        }),
         ..SourceAnswers::default()
     };
-    answers.readings(&[(target.clone(), mount.clone())])
+    let is_smb = matches!(mount.protocol, Protocol::Smb(_));
+    let session =
+        is_smb.then(|| apple_tools::smb_session_with(&Tools::system(), &mount.point).ok()).flatten();
+    let of_session = session.map(|session| smb_session_counters(&session, mount));
+    of_session.into_iter().chain(answers.mount_counters(mount).into_iter().flatten()).collect()
 }
 
 /// Returns whether the requests on a mount are counted by kind, so that its use can be counted: never, because
@@ -97,10 +96,15 @@ pub fn disk_counters(process: u32) -> Result<Counters, CounterUnavailable> {
 
 /// Returns the TCP connections in `net.inet.tcp.pcblist_n`, which needs no privilege (xnu
 /// bsd/netinet/in_pcblist.c:292; docs/macos.md#tools).
-pub(super) fn connections() -> Result<Vec<Connection>, String> {
+fn connections() -> Result<Vec<Connection>, String> {
     let list = by_name(c"net.inet.tcp.pcblist_n");
     list.map(|list| parse::pcblist(&list))
         .map_err(|error| format!("the kernel does not list connections: {error}"))
+}
+
+/// Returns the number of TCP connections to file servers, or the reason why the kernel does not list them.
+pub fn connection_count() -> Result<usize, String> {
+    connections().map(|found| found.len())
 }
 
 /// Returns the counters of every network interface, read by its number: `{CTL_NET, PF_LINK, NETLINK_GENERIC,

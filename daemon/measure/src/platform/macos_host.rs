@@ -1,6 +1,6 @@
 //! State of the machine during a measurement, on macOS, from Apple's own tools, which run as child processes
-//! with a timeout. The mount table is watched with `EVFILT_FS`, because `notify` watches only files and folders.
-//! The author never ran this code on a Mac.
+//! with a timeout, and the processor times of this process. The mount table is watched with `EVFILT_FS`, because
+//! `notify` watches only files and folders. The author never ran this code on a Mac.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -13,11 +13,73 @@ use std::time::{Duration, Instant};
 use super::apple_tools::{self, Tools};
 use super::common_facts::common_facts;
 use super::keep_awake::KeepAwake;
+use super::macos::clock_ns;
 use super::tool_process::{TOOL_TIMEOUT, stdout_with_timeout};
-use super::types::MountEvent;
+use super::types::{MountEvent, ProcessorTimes, System, Tool};
 use crate::parse;
 use longhaul_model::{Mount, NetworkLink};
 use parking_lot::Mutex;
+
+/// Operating system of this build: macOS.
+pub const SYSTEM: System = System::MacOs;
+
+/// Tools that longhaul runs to collect facts, with the same arguments. `smbutil statshares` is not listed
+/// here: it needs a share.
+pub const TOOLS: &[Tool] = &[
+    Tool {
+        name: "nfsstat -m",
+        command: &["/usr/bin/nfsstat", "-m", "-f", "JSON"],
+        expected: "an object keyed by source, with Mount Point and Current mount parameters; empty without an NFS mount",
+        source: "NFS nfsstat/nfsstat.c:2058, do_mountinfo",
+    },
+    Tool {
+        name: "pmset -g batt",
+        command: &["/usr/bin/pmset", "-g", "batt"],
+        expected: "a first line that names the power source",
+        source: "PowerManagement pmset/pmset.m:2267",
+    },
+    Tool {
+        name: "pmset -g",
+        command: &["/usr/bin/pmset", "-g"],
+        expected: "settings with lowpowermode or powermode",
+        source: "PowerManagement pmset/pmset.m:1144",
+    },
+    Tool {
+        name: "pmset -g therm",
+        command: &["/usr/bin/pmset", "-g", "therm"],
+        expected: "CPU_Speed_Limit (Intel), or a note that no warning level has been recorded",
+        source: "man pmset(1)",
+    },
+    Tool {
+        name: "tmutil status",
+        command: &["/usr/bin/tmutil", "status"],
+        expected: "a property list with Running",
+        source: "published outputs; man tmutil(8) does not have this verb",
+    },
+    Tool {
+        name: "tmutil destinationinfo",
+        command: &["/usr/bin/tmutil", "destinationinfo"],
+        expected: "Name and Kind of each destination; nothing where Full Disk Access is missing",
+        source: "man tmutil(8)",
+    },
+    Tool {
+        name: "route -n get default",
+        command: &["/sbin/route", "-n", "get", "default"],
+        expected: "interface, if there is a default route",
+        source: "network_cmds route.tproj/route.c:1847",
+    },
+    Tool {
+        name: "sysctl -i",
+        command: &["/usr/sbin/sysctl", "-i", "net.inet.tcp.delayed_ack", "net.smb.fs.version"],
+        expected: "one line for each name that exists",
+        source: "man sysctl(8)",
+    },
+];
+
+/// Returns the output of a tool; `None` if it is missing or does not answer within four seconds.
+pub fn run_tool(tool: &Tool) -> Option<Vec<u8>> {
+    stdout_with_timeout(tool.command, TOOL_TIMEOUT)
+}
 
 /// Longest wait for the id of the hardware, which the kernel knows soon after it was started.
 const HOST_ID_TIMEOUT: libc::timespec = libc::timespec { tv_sec: 1, tv_nsec: 0 };
@@ -148,6 +210,17 @@ pub fn is_rotational(mount: &Mount) -> Option<bool> {
 /// linked.
 pub fn signal_dbm() -> Option<i32> {
     None
+}
+
+/// Returns no threads, because the times of threads of the kernel are for root (`task_for_pid(0)`).
+pub fn answer_threads() -> Vec<u32> {
+    vec![]
+}
+
+/// Returns the processor time of this process until now (`CLOCK_PROCESS_CPUTIME_ID`; Libc gen/clock_gettime.c:94).
+pub fn processor_times(_: &[u32]) -> ProcessorTimes {
+    let used_us = clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID) / 1000;
+    ProcessorTimes { used_us: Some(used_us), ..ProcessorTimes::default() }
 }
 
 /// Watch that reports changes of the mount table without accessing any mount, with `EVFILT_FS` (xnu

@@ -29,25 +29,16 @@ mod unrecognized_output;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-mod linux_check;
-#[cfg(target_os = "linux")]
 mod linux_counters;
 #[cfg(target_os = "linux")]
 mod linux_host;
 #[cfg(target_os = "linux")]
 mod linux_probe;
 #[cfg(target_os = "linux")]
-mod linux_processor;
-#[cfg(target_os = "linux")]
-use {
-    linux as system, linux_check as check, linux_counters as counters, linux_host as host,
-    linux_probe as probe, linux_processor as processor,
-};
+use {linux as system, linux_counters as counters, linux_host as host, linux_probe as probe};
 
 #[cfg(target_os = "macos")]
 mod macos;
-#[cfg(target_os = "macos")]
-mod macos_check;
 #[cfg(target_os = "macos")]
 mod macos_counters;
 #[cfg(target_os = "macos")]
@@ -55,37 +46,30 @@ mod macos_host;
 #[cfg(target_os = "macos")]
 mod macos_probe;
 #[cfg(target_os = "macos")]
-mod macos_processor;
-#[cfg(target_os = "macos")]
-use {
-    macos as system, macos_check as check, macos_counters as counters, macos_host as host,
-    macos_probe as probe, macos_processor as processor,
-};
+use {macos as system, macos_counters as counters, macos_host as host, macos_probe as probe};
 
 pub use crate::parse::{
     Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_at, with_negotiated_version,
 };
-pub use check::{SYSTEM, TOOLS, connection_count, run_tool};
 pub use copy::{CopyRange, copy_range, share_blocks};
-pub use counters::{counts_requests, disk_counters, read_counters, server_address};
+pub use counters::{connection_count, counts_requests, disk_counters, read_counters, server_address};
 pub use file_facts::{FileFacts, open_file_facts, server_facts_at};
 pub use file_features::{
     ACCESS_CONTROL_LIST, FINDER_TAGS, RESOURCE_FORK, XattrValue, lock_open_file, preallocate, read_link_at,
     set_created, symlink_at, write_mapped,
 };
 pub use host::{
-    MountWatch, backup_running, battery_percent, host_id, is_dark_wake, is_hot, is_rotational, keep_awake,
-    link_to, low_power_mode, machine_facts, signal_dbm,
+    MountWatch, SYSTEM, TOOLS, answer_threads, backup_running, battery_percent, host_id, is_dark_wake,
+    is_hot, is_rotational, keep_awake, link_to, low_power_mode, machine_facts, processor_times, run_tool,
+    signal_dbm,
 };
 pub use keep_awake::KeepAwake;
 pub use mapping::SharedMapping;
 pub use paths::{
-    NameBelow, create_below, link_below, make_directory_below, open_below, open_folder_below,
-    open_path_only_below, read_attributes_but_access_time, read_handle_attributes, remove_directory_below,
-    rename_below, rename_to_new_below, set_handle_times, set_times_below, symlink_below, unlink_below,
+    NameBelow, NameChange, change_name_below, create_below, open_below, open_folder_below,
+    open_path_only_below, read_attributes_but_access_time, read_handle_attributes, set_handle_times,
 };
 pub use probe::{FolderWatch, device_of, disable_read_ahead, thread_cpu_ns};
-pub use processor::{answer_threads, processor_times};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, TEST_XATTR, attributes_at, can_trust_link_counts, config_directory,
     continuous_ns, data_directory, entries, evict, exclude_from_backup, forbid_remote_hang, full_sync,
@@ -112,15 +96,14 @@ pub fn asleep_ns() -> u64 {
 
 /// Returns the counters of a mount before or after a phase. The narrowest ones are those of this process on a local disk,
 /// otherwise the narrowest ones of the mount that count bytes.
-pub fn phase_counters(target: &TargetName, mount: &Mount) -> PhaseCounters {
+pub fn phase_counters(mount: &Mount) -> PhaseCounters {
     if mount.protocol.family() == ProtocolFamily::Local {
         return PhaseCounters {
             narrowest: disk_counters(std::process::id()).ok(),
             ..PhaseCounters::default()
         };
     }
-    let reading = counters::read_phase_counters(target, mount).into_iter().next();
-    let known: Vec<Counters> = reading.into_iter().flat_map(|reading| reading.counters).flatten().collect();
+    let known = counters::read_phase_counters(mount);
     let first = |wanted: &dyn Fn(&&Counters) -> bool| known.iter().find(wanted).cloned();
     PhaseCounters {
         requests: first(&|counters| counters.request_totals.answered.is_some()),

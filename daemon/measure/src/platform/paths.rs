@@ -40,53 +40,52 @@ pub fn create_below(directory: BorrowedFd<'_>, path: &CStr, access: Access) -> i
     system::open_below(directory, path, access.flags() | OFlags::CREATE | OFlags::EXCL)
 }
 
-/// Removes a file below a folder.
-pub fn unlink_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
-    unix::unlink_at(open_parent(directory, at)?.as_fd(), at.name)
+/// Change of a name below a folder.
+#[derive(Debug, Clone, Copy)]
+pub enum NameChange<'a> {
+    /// Removes a file.
+    Unlink(NameBelow<'a>),
+    /// Creates a folder, with mode 0755.
+    CreateFolder(NameBelow<'a>),
+    /// Removes an empty folder.
+    RemoveFolder(NameBelow<'a>),
+    /// Renames a file or folder, also over an existing file.
+    Rename(NameBelow<'a>, NameBelow<'a>),
+    /// Renames a file or folder to a name that does not exist. Linux refuses an existing one for every file system
+    /// (`renameat2(2)`, since 3.15); a Mac where the file system can (`renameatx_np(2)`).
+    RenameToNew(NameBelow<'a>, NameBelow<'a>),
+    /// Creates a second name of a file.
+    HardLink(NameBelow<'a>, NameBelow<'a>),
+    /// Creates a symbolic link to a name that does not exist.
+    SymbolicLink(NameBelow<'a>),
+    /// Sets the modification time, in nanoseconds since 1970 UTC.
+    SetTimes(NameBelow<'a>, i64),
 }
 
-/// Removes an empty folder below a folder.
-pub fn remove_directory_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
-    unix::remove_directory_at(open_parent(directory, at)?.as_fd(), at.name)
-}
+/// Destination of the symbolic links that replays make.
+const NOWHERE: &CStr = c"nowhere";
 
-/// Creates a folder below a folder, with mode 0755.
-pub fn make_directory_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
-    unix::make_directory_at(open_parent(directory, at)?.as_fd(), at.name)
-}
-
-/// Creates a symbolic link below a folder.
-pub fn symlink_below(directory: BorrowedFd<'_>, destination: &CStr, at: NameBelow<'_>) -> io::Result<()> {
-    Ok(rustix::fs::symlinkat(destination, open_parent(directory, at)?, at.name)?)
-}
-
-/// Renames a file or folder below a folder, also over an existing file.
-pub fn rename_below(directory: BorrowedFd<'_>, from: NameBelow<'_>, to: NameBelow<'_>) -> io::Result<()> {
-    Ok(rustix::fs::renameat(open_parent(directory, from)?, from.name, open_parent(directory, to)?, to.name)?)
-}
-
-/// Renames a file or folder below a folder, which fails if the new name exists.
-///
-/// Linux answers so for every file system (`renameat2(2)`, since 3.15); a Mac where the file system can (`renameatx_np(2)`).
-pub fn rename_to_new_below(
-    directory: BorrowedFd<'_>,
-    from: NameBelow<'_>,
-    to: NameBelow<'_>,
-) -> io::Result<()> {
-    let (old, new) = (open_parent(directory, from)?, open_parent(directory, to)?);
-    Ok(rustix::fs::renameat_with(old, from.name, new, to.name, RenameFlags::NOREPLACE)?)
-}
-
-/// Creates a second name of a file below a folder.
-pub fn link_below(directory: BorrowedFd<'_>, from: NameBelow<'_>, to: NameBelow<'_>) -> io::Result<()> {
-    let (old, new) = (open_parent(directory, from)?, open_parent(directory, to)?);
-    Ok(rustix::fs::linkat(old, from.name, new, to.name, AtFlags::empty())?)
-}
-
-/// Sets the modification time of a name below a folder, in nanoseconds since 1970 UTC.
-pub fn set_times_below(directory: BorrowedFd<'_>, at: NameBelow<'_>, modified_ns: i64) -> io::Result<()> {
-    // Not through a checked handle: a recording may have made hard links of the file in its tree.
-    unix::set_times_by_name(open_parent(directory, at)?.as_fd(), at.name, modified_ns)
+/// Changes a name below a folder.
+pub fn change_name_below(directory: BorrowedFd<'_>, change: NameChange<'_>) -> io::Result<()> {
+    use NameChange as C;
+    let open = |at: NameBelow<'_>| open_parent(directory, at);
+    match change {
+        C::Unlink(at) => unix::unlink_at(open(at)?.as_fd(), at.name),
+        C::CreateFolder(at) => unix::make_directory_at(open(at)?.as_fd(), at.name),
+        C::RemoveFolder(at) => unix::remove_directory_at(open(at)?.as_fd(), at.name),
+        C::Rename(from, to) => Ok(rustix::fs::renameat(open(from)?, from.name, open(to)?, to.name)?),
+        C::RenameToNew(from, to) => {
+            let (old, new) = (open(from)?, open(to)?);
+            Ok(rustix::fs::renameat_with(old, from.name, new, to.name, RenameFlags::NOREPLACE)?)
+        }
+        C::HardLink(from, to) => {
+            let (old, new) = (open(from)?, open(to)?);
+            Ok(rustix::fs::linkat(old, from.name, new, to.name, AtFlags::empty())?)
+        }
+        C::SymbolicLink(at) => Ok(rustix::fs::symlinkat(NOWHERE, open(at)?, at.name)?),
+        // Not through a checked handle: a recording may have made hard links of the file in its tree.
+        C::SetTimes(at, modified_ns) => unix::set_times_by_name(open(at)?.as_fd(), at.name, modified_ns),
+    }
 }
 
 /// Sets both times of an open file, in nanoseconds since 1970 UTC.
@@ -183,15 +182,16 @@ mod tests {
         assert!(open_below(folder.as_fd(), c"link/file", Access::Read).is_err());
         assert!(open_folder_below(folder.as_fd(), c"link").is_err());
         assert!(open_path_only_below(folder.as_fd(), c"link").is_err());
-        assert!(unlink_below(folder.as_fd(), at).is_err());
-        assert!(make_directory_below(folder.as_fd(), NameBelow { parent: c"link", name: c"new" }).is_err());
+        let change = |change| change_name_below(folder.as_fd(), change);
+        assert!(change(NameChange::Unlink(at)).is_err());
+        assert!(change(NameChange::CreateFolder(NameBelow { parent: c"link", name: c"new" })).is_err());
         let own = NameBelow { parent: c".", name: c"own" };
         drop(create_below(folder.as_fd(), c"own", Access::Write).unwrap());
         assert!(
-            rename_below(folder.as_fd(), own, at).is_err() && link_below(folder.as_fd(), own, at).is_err()
+            change(NameChange::Rename(own, at)).is_err() && change(NameChange::HardLink(own, at)).is_err()
         );
-        assert!(rename_to_new_below(folder.as_fd(), own, at).is_err());
+        assert!(change(NameChange::RenameToNew(own, at)).is_err());
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
-        unlink_below(folder.as_fd(), own).unwrap();
+        change(NameChange::Unlink(own)).unwrap();
     }
 }

@@ -164,18 +164,6 @@ mod tests {
     }
 
     #[test]
-    fn no_slot_is_missed_during_sleep() {
-        let slots = every(5000, 7);
-        let slot = slots.next_after(1000 * SECOND);
-        let eight_hours = 8 * 3600 * SECOND;
-        // In some virtual machines, the clock that should stop during sleep continues.
-        for awake in [20 * SECOND, eight_hours] {
-            let returned = at(slot.at_ns + awake, eight_hours);
-            assert_eq!(slots.missed(at(slot.at_ns, 0), returned).count(), 0);
-        }
-    }
-
-    #[test]
     fn late_wakeup_is_no_latency_but_a_busy_probe_is() {
         let slots = every(5000, 7);
         let slot = slots.next_after(1000 * SECOND);
@@ -257,9 +245,10 @@ mod tests {
             prop_assert!(slots.latencies(&awake).count() > 0);
         }
 
+        // In some virtual machines, the clock that should stop during sleep continues.
         #[test]
         fn no_slot_is_missed_across_sleep(
-            seed: u64, free in 0u64..HOUR_NS, awake in 0u64..HOUR_NS, asleep in SECOND + 1..100 * HOUR_NS,
+            seed: u64, free in 0u64..HOUR_NS, awake in 0u64..100 * HOUR_NS, asleep in SECOND + 1..100 * HOUR_NS,
         ) {
             prop_assert_eq!(every(5000, seed).missed(at(free, 3), at(free + awake, 3 + asleep)).count(), 0);
         }

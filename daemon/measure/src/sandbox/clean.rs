@@ -117,7 +117,9 @@ impl Sandbox {
 
     fn entries(&self, context: &TimedFs<'_>) -> Result<Vec<OsString>, RunError> {
         let name = |entry: io::Result<DirEntry>| Ok(entry?.file_name());
-        let list = || collect_entries(self.directory.entries()?.map(name), MAX_ENTRIES);
+        let list = || {
+            collect_entries(self.directory.entries()?.map(name), MAX_ENTRIES, |name: &OsString| name.len())
+        };
         let mut names = context
             .timed(Operation::Readdir, list)
             .map_err(|error| RunError::operation(Operation::Readdir, &self.path, error))?;
@@ -263,7 +265,8 @@ impl FolderCleaner<'_> {
     fn sorted_entries(&self, directory: &Dir, path: &Path) -> Result<SortedEntries, RunError> {
         // All entries are collected before the first removal, because some servers skip names if files are removed
         // while the folder is being listed.
-        let list = || collect_entries(directory.entries()?, MAX_ENTRIES);
+        let name_bytes = |entry: &DirEntry| entry.file_name().len();
+        let list = || collect_entries(directory.entries()?, MAX_ENTRIES, name_bytes);
         let entries = self
             .context
             .timed(Operation::Readdir, list)

@@ -139,7 +139,7 @@ impl Sandbox {
         let name = |entry: io::Result<DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
         let is_sandbox = |name: &String| *name != own && name.starts_with(FOLDER_PREFIX);
         let is_other = |name: &io::Result<String>| name.is_err() || name.as_ref().is_ok_and(is_sandbox);
-        let list = || collect_entries(target.entries()?.map(name).filter(is_other), MAX_OTHERS);
+        let list = || collect_entries(target.entries()?.map(name).filter(is_other), MAX_OTHERS, String::len);
         let mut names = context
             .timed(Operation::Readdir, list)
             .map_err(|error| RunError::operation(Operation::Readdir, location.target_path, error))?;

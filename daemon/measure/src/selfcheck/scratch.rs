@@ -49,8 +49,8 @@ impl ScratchFolder {
     pub fn create(sandbox: &Sandbox, context: &TimedFs<'_>) -> Result<Self, RunError> {
         // The manifest entry is written before the folder is created, because `longhaul targets clean` removes
         // only folders that are in the manifest.
-        if sandbox.manifest_entry::<()>(FOLDER)?.is_none() {
-            sandbox.record_entry(FOLDER, &(), context)?;
+        if sandbox.manifest_entry::<bool>(FOLDER)?.is_none() {
+            sandbox.record_entry(FOLDER, &true, context)?;
         }
         let sandbox = sandbox.folder()?;
         let folder = context.create_and_open_folder(&sandbox, FOLDER_NAME)?;
@@ -156,5 +156,25 @@ impl ScratchFolder {
         content.truncate(length);
         context.close(file)?;
         Ok(content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+    use crate::testing::Site;
+
+    #[test]
+    fn manifest_is_written_for_the_first_scratch_folder_only() {
+        let site = Site::new();
+        let (sandbox, context) = (site.sandbox(), site.context(0));
+        // Each write replaces the file by a new one.
+        let create_and_find_manifest = || {
+            ScratchFolder::create(&sandbox, &context).unwrap().remove(&context).unwrap();
+            std::fs::metadata(sandbox.path().join("manifest.json")).unwrap().ino()
+        };
+        assert_eq!(create_and_find_manifest(), create_and_find_manifest());
     }
 }

@@ -1,10 +1,8 @@
 //! The largest number of entries of a folder. Without a limit, the server of a share could fill the memory with names.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use cap_std::fs::DirEntry;
 use longhaul_model::Operation;
 
 use crate::error::RunError;
@@ -13,30 +11,6 @@ use crate::error::RunError;
 pub const MAX_ENTRIES: u64 = 20_000_000;
 /// Largest number of bytes of all names in a folder. Longhaul's names are short where there are many.
 const MAX_NAME_BYTES: u64 = 1 << 30;
-
-/// An entry that is collected, with its name.
-pub trait NamedEntry {
-    /// Returns the length of the name in bytes.
-    fn name_bytes(&self) -> u64;
-}
-
-impl NamedEntry for String {
-    fn name_bytes(&self) -> u64 {
-        self.len() as u64
-    }
-}
-
-impl NamedEntry for OsString {
-    fn name_bytes(&self) -> u64 {
-        self.len() as u64
-    }
-}
-
-impl NamedEntry for DirEntry {
-    fn name_bytes(&self) -> u64 {
-        self.file_name().len() as u64
-    }
-}
 
 /// Fails if a folder has more entries than the limit.
 pub fn limit_entries(folder: &Path, entries: u64, limit: u64) -> Result<(), RunError> {
@@ -55,14 +29,15 @@ pub fn limit_name_bytes(folder: &Path, bytes: u64) -> Result<(), RunError> {
 }
 
 /// Collects the entries of a listing. More than the limit are an error, and so are names that are too long together.
-pub fn collect_entries<T: NamedEntry>(
+pub fn collect_entries<T>(
     entries: impl IntoIterator<Item = io::Result<T>>,
     limit: u64,
+    name_bytes: impl Fn(&T) -> usize,
 ) -> io::Result<Vec<T>> {
     let (mut found, mut bytes) = (vec![], 0);
     for entry in entries {
         let entry = entry?;
-        bytes += entry.name_bytes();
+        bytes += name_bytes(&entry) as u64;
         if found.len() as u64 >= limit {
             return Err(too_many(limit));
         }
@@ -96,22 +71,17 @@ mod tests {
     #[test]
     fn endless_listing_is_ended_at_the_limit() {
         let endless = || std::iter::repeat_with(|| Ok(String::new()));
-        assert_eq!(collect_entries(endless().take(3), 3).unwrap().len(), 3);
-        let error = collect_entries(endless(), 3).unwrap_err().to_string();
+        assert_eq!(collect_entries(endless().take(3), 3, String::len).unwrap().len(), 3);
+        let error = collect_entries(endless(), 3, String::len).unwrap_err().to_string();
         assert_eq!(error, "the folder has more than 3 entries");
     }
 
     #[test]
     fn names_that_are_too_long_together_are_an_error() {
-        struct Long;
-        impl NamedEntry for Long {
-            fn name_bytes(&self) -> u64 {
-                MAX_NAME_BYTES / 2
-            }
-        }
-        let entries = || std::iter::repeat_with(|| Ok(Long));
-        assert_eq!(collect_entries(entries().take(2), MAX_ENTRIES).unwrap().len(), 2);
-        let collected = collect_entries(entries(), MAX_ENTRIES).err().unwrap().to_string();
+        let half = usize::try_from(MAX_NAME_BYTES / 2).unwrap();
+        let entries = || std::iter::repeat_with(|| Ok(()));
+        assert_eq!(collect_entries(entries().take(2), MAX_ENTRIES, |()| half).unwrap().len(), 2);
+        let collected = collect_entries(entries(), MAX_ENTRIES, |()| half).err().unwrap().to_string();
         let listed = limit_name_bytes(Path::new("/nas/a"), MAX_NAME_BYTES + 1).unwrap_err().to_string();
         assert!(limit_name_bytes(Path::new("/nas/a"), MAX_NAME_BYTES).is_ok());
         assert!(listed.ends_with(&collected), "{listed}, {collected}");

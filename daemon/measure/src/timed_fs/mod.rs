@@ -23,7 +23,7 @@ pub use context::{TimedFs, timed_fs_overhead_ns};
 pub(crate) use entry_limit::{MAX_ENTRIES, collect_entries, limit_entries};
 pub use files::{Folder, ListingBuffer, OpenFile};
 pub use in_place::LINK_CHECK_FILES;
-pub use path_calls::{Answer, NameChange};
+pub use path_calls::Answer;
 pub(crate) use privacy::folder_open_error;
 pub use session::{PhaseSpec, Reporter, Session};
 pub use stop_switch::StopSwitch;

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use super::context::TimedFs;
 use super::files::{Folder, ListingBuffer, OpenFile, false_if_unsupported};
 use crate::error::RunError;
-use crate::platform::{self, Access, CopyRange, ListingFields, NameBelow};
+use crate::platform::{self, Access, CopyRange, ListingFields, NameChange};
 use longhaul_model::Operation;
 
 /// Answer to an operation.
@@ -22,30 +22,6 @@ pub enum Answer<T> {
     /// The file system does not offer the operation.
     Unsupported,
 }
-
-/// Change of a name below a folder.
-#[derive(Debug, Clone, Copy)]
-pub enum NameChange<'a> {
-    /// Removes a file.
-    Unlink(NameBelow<'a>),
-    /// Creates a folder.
-    CreateFolder(NameBelow<'a>),
-    /// Removes an empty folder.
-    RemoveFolder(NameBelow<'a>),
-    /// Renames a file or folder.
-    Rename(NameBelow<'a>, NameBelow<'a>),
-    /// Renames a file or folder to a name that does not exist.
-    RenameToNew(NameBelow<'a>, NameBelow<'a>),
-    /// Creates a second name of a file.
-    HardLink(NameBelow<'a>, NameBelow<'a>),
-    /// Creates a symbolic link to a name that does not exist.
-    SymbolicLink(NameBelow<'a>),
-    /// Sets the modification time, in nanoseconds since 1970 UTC.
-    SetTimes(NameBelow<'a>, i64),
-}
-
-/// Destination of the symbolic links that replays make.
-const NOWHERE: &CStr = c"nowhere";
 
 impl TimedFs<'_> {
     /// Opens a folder below a folder.
@@ -156,7 +132,6 @@ impl TimedFs<'_> {
     /// Changes a name below a folder.
     pub fn change_name(&self, folder: &Folder, change: NameChange<'_>) -> Result<Answer<()>, RunError> {
         use NameChange as C;
-        let fd = folder.fd();
         let (operation, at) = match change {
             C::Unlink(at) => (Operation::Unlink, at),
             C::CreateFolder(at) => (Operation::Mkdir, at),
@@ -165,16 +140,13 @@ impl TimedFs<'_> {
             C::HardLink(_, at) | C::SymbolicLink(at) => (Operation::Create, at),
             C::SetTimes(at, _) => (Operation::Setattr, at),
         };
-        self.answer(operation, (folder, at.name), || match change {
-            C::Unlink(at) => platform::unlink_below(fd, at),
-            C::CreateFolder(at) => platform::make_directory_below(fd, at),
-            C::RemoveFolder(at) => platform::remove_directory_below(fd, at),
-            C::Rename(from, to) => platform::rename_below(fd, from, to),
-            C::RenameToNew(from, to) => platform::rename_to_new_below(fd, from, to),
-            C::HardLink(from, to) => not_permitted_as_unsupported(platform::link_below(fd, from, to)),
-            C::SymbolicLink(at) => not_permitted_as_unsupported(platform::symlink_below(fd, NOWHERE, at)),
-            C::SetTimes(at, modified_ns) => {
-                not_permitted_as_unsupported(platform::set_times_below(fd, at, modified_ns))
+        self.answer(operation, (folder, at.name), || {
+            let result = platform::change_name_below(folder.fd(), change);
+            match change {
+                C::HardLink(..) | C::SymbolicLink(_) | C::SetTimes(..) => {
+                    not_permitted_as_unsupported(result)
+                }
+                _ => result,
             }
         })
     }

@@ -77,9 +77,7 @@ impl Reporter for Worker {
 
     fn counters(&self) -> PhaseCounters {
         let mount = self.mount.borrow();
-        let counters =
-            mount.as_ref().map(|found| platform::phase_counters(&self.setup.target.name, &found.mount));
-        counters.unwrap_or_default()
+        mount.as_ref().map(|found| platform::phase_counters(&found.mount)).unwrap_or_default()
     }
 
     fn processor_times(&self) -> ProcessorTimes {

@@ -214,12 +214,6 @@ fn disk() {
     });
 }
 
-/// No parser reads the log of Time Machine yet. Its fixtures only check that no other parser accepts them.
-#[test]
-fn backup_log() {
-    check("log show (backupd)", |_| None);
-}
-
 #[test]
 fn wifi_and_multigigabit_ethernet_are_distinguished() {
     let text = |file: &str| std::fs::read_to_string(folder().join(file)).expect("a fixture");

@@ -4,3 +4,4 @@
 
 mod macos_outputs;
 mod workloads;
+mod world;

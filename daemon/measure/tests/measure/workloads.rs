@@ -8,25 +8,16 @@ use std::time::SystemTime;
 
 use longhaul_measure::error::{RunError, StopReason};
 use longhaul_measure::recorder::Recorder;
-use longhaul_measure::sandbox::{Sandbox, SandboxLocation};
 use longhaul_measure::timed_fs::{PhaseSpec, Reporter, Session, StopSwitch, TimedFs};
-use longhaul_measure::workloads::{Job, READ_BACK, Settings, WORKLOADS, Workload, last_good};
+use longhaul_measure::workloads::{Job, READ_BACK, WORKLOADS, Workload, last_good};
 use longhaul_model::time::DAY;
-use longhaul_model::{
-    CacheState, ColdMethod, DataAge, FreeSpaceReserve, Phase, Progress, Scale, TargetName, Timestamp,
-};
+use longhaul_model::{CacheState, ColdMethod, DataAge, Phase, Progress, Scale, Timestamp};
 use serde_json::Value;
+
+use crate::world::World;
 
 /// Size of a band in these tests: the default.
 const BAND_BYTES: u64 = 8 << 20;
-
-/// Test environment: a target, a local folder and settings.
-struct World {
-    target: tempfile::TempDir,
-    local: tempfile::TempDir,
-    target_name: TargetName,
-    settings: Settings,
-}
 
 /// One run of a workload.
 #[derive(Clone, Copy)]
@@ -95,24 +86,16 @@ fn workload(name: &str) -> &'static dyn Workload {
 }
 
 impl World {
-    fn new() -> Self {
-        let settings = Settings {
-            reserve: FreeSpaceReserve::NONE,
-            tree_files: Some(60),
-            band_bytes: BAND_BYTES,
-            ..Settings::default()
-        };
-        let folder = || tempfile::tempdir().unwrap();
-        Self { target: folder(), local: folder(), target_name: "nas".parse().unwrap(), settings }
-    }
-
-    fn location(&self) -> SandboxLocation<'_> {
-        SandboxLocation { target_path: self.target.path(), target: &self.target_name, machine: "m" }
+    /// Returns a world whose tree has few files.
+    fn with_small_tree() -> Self {
+        let mut world = Self::new();
+        world.settings.tree_files = Some(60);
+        world
     }
 
     /// Returns a path in the sandbox.
     fn path(&self, name: &str) -> PathBuf {
-        self.target.path().join(self.location().folder_name()).join(name)
+        self.sandbox_path().join(name)
     }
 
     /// Calls `work` with a job. Its slice is always the first one.
@@ -126,16 +109,12 @@ impl World {
             seen_manifest: RefCell::default(),
         };
         let session = Session::new(&recorder, &stop, &observer);
-        let sandbox = Sandbox::open(&self.location(), &TimedFs::new(&recorder, 0, &stop)).unwrap();
+        let sandbox = self.open_sandbox(&TimedFs::new(&recorder, 0, &stop)).unwrap();
         let result = work(&Job {
-            session: &session,
-            sandbox: &sandbox,
-            local_folder: self.local.path(),
             scale: Scale::Quick,
-            settings: &self.settings,
-            rotation: 0,
             seed: 7 + u64::from(spec.day),
             now: at_day(spec.day),
+            ..self.job(&session, &sandbox)
         });
         let facts = session.into_facts();
         let (phases, seen_manifest) = (observer.phases.take(), observer.seen_manifest.take());
@@ -186,7 +165,7 @@ fn slice<'a>(manifest: &'a Value, task: &str) -> &'a Value {
 
 #[test]
 fn missing_band_is_made_again() {
-    let world = World::new();
+    let world = World::with_small_tree();
     world.run("time-machine", 0).assert_ok();
     fs::remove_file(world.path("time-machine/8388608-6/bands/3")).unwrap();
     let run = world.run("time-machine", 0).assert_ok();
@@ -196,7 +175,7 @@ fn missing_band_is_made_again() {
 
 #[test]
 fn bands_that_are_made_again_are_new() {
-    let world = World::new();
+    let world = World::with_small_tree();
     world.run("time-machine", 0).assert_ok();
     world.run("time-machine", 1).assert_ok();
     for band in files_below(&world.path("time-machine/8388608-6/bands")) {
@@ -210,7 +189,7 @@ fn bands_that_are_made_again_are_new() {
 #[test]
 fn files_of_an_interrupted_speed_test_are_not_measured() {
     for band_bytes in [BAND_BYTES, BAND_BYTES / 2] {
-        let mut world = World::new();
+        let mut world = World::with_small_tree();
         world.run_until("speed-small", "time-machine", 0);
         let speed = world.path("time-machine/speed");
         assert!(speed.join("large").exists(), "the stopped run leaves its files");
@@ -228,7 +207,7 @@ fn files_of_an_interrupted_speed_test_are_not_measured() {
 
 #[test]
 fn foreign_files_in_a_backup_stay() {
-    let world = World::new();
+    let world = World::with_small_tree();
     world.run("incremental-backup", 0).assert_ok();
     let foreign = ["folder 0000/letter.txt", ".DS_Store"];
     let foreign = foreign.map(|name| world.path("incremental-backup/600").join(name));
@@ -243,7 +222,7 @@ fn foreign_files_in_a_backup_stay() {
 
 #[test]
 fn files_that_are_copied_again_are_new() {
-    let world = World::new();
+    let world = World::with_small_tree();
     world.run("incremental-backup", 0).assert_ok();
     for file in files_below(&world.path("incremental-backup/600")) {
         File::open(file).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
@@ -257,7 +236,7 @@ fn files_that_are_copied_again_are_new() {
 #[test]
 fn use_of_a_slice_is_recorded_before_the_first_phase() {
     for (task, first_phase) in [("folder-index", "open-folder"), ("photo-batch", "open")] {
-        let world = World::new();
+        let world = World::with_small_tree();
         world.run_until(first_phase, task, 0);
         let manifest = world.run_until(first_phase, task, 3).seen_manifest;
         let slice = slice(&manifest, task);
@@ -268,7 +247,7 @@ fn use_of_a_slice_is_recorded_before_the_first_phase() {
 
 #[test]
 fn reading_everything_back_ends_the_rest_of_all_slices() {
-    let world = World::new();
+    let world = World::with_small_tree();
     let cold_methods = |day| {
         let run = world.run("folder-index", day).assert_ok();
         let cold = run.phases.into_iter().filter(|phase| phase.cache == CacheState::Cold);
@@ -287,7 +266,7 @@ fn reading_everything_back_ends_the_rest_of_all_slices() {
 
 #[test]
 fn data_is_known_to_be_good_only_if_it_was_written_before() {
-    let world = World::new();
+    let world = World::with_small_tree();
     world.run("folder-index", 0).assert_ok();
     world.run("read-back", 2).assert_ok();
     let spec = RunSpec { task: "read-back", day: 4, stop_at: None };

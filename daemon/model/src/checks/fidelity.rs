@@ -165,18 +165,3 @@ pub struct TargetFidelity {
 }
 
 stored_names! { Property KeepResult ReadBack }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stored_names_are_those_in_json() {
-        for property in Property::ALL {
-            assert_eq!(serde_json::to_value(property).unwrap(), property.name());
-            assert_eq!(Property::from_name(property.name()), Some(property));
-        }
-        assert_eq!(KeepResult::ALL.map(KeepResult::name)[5], "not-tested");
-        assert_eq!(ReadBack::ALL.map(ReadBack::name), ["server", "client"]);
-    }
-}

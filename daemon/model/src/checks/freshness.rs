@@ -78,16 +78,3 @@ pub struct FreshnessSample {
 }
 
 stored_names!(ChangeKind);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_kinds_are_those_in_json() {
-        for kind in ChangeKind::ALL {
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
-            assert_eq!(ChangeKind::from_name(kind.name()), Some(kind));
-        }
-    }
-}

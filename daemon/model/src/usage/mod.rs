@@ -7,6 +7,7 @@ use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use crate::names::stored_names;
+use crate::step::sum_known;
 use crate::{CounterSource, TargetName, Timestamp};
 
 /// Kind of request from a client to a file server.
@@ -130,7 +131,7 @@ impl UsageStep {
             (&mut self.read_bytes, other.read_bytes),
             (&mut self.written_bytes, other.written_bytes),
         ] {
-            *sum = sum.zip(more).map(|(one, other)| one.saturating_add(other)).or(*sum).or(more);
+            *sum = sum_known(*sum, more);
         }
     }
 }

@@ -7,7 +7,6 @@ mod file_lengths;
 mod file_names;
 mod file_pool;
 mod file_sets;
-mod ownership;
 mod phases;
 mod preset_run;
 mod repetition_log;
@@ -17,5 +16,12 @@ mod thread_work;
 mod timestamps;
 mod write_tracker;
 
-pub use ownership::owns;
+use std::path::Path;
+
 pub use preset_run::{FOLDER, PresetRun};
+
+/// Returns whether some preset creates a file with this path, relative to the folder that all presets share.
+pub fn owns(path: &Path) -> bool {
+    let path = path.to_str().unwrap_or_default();
+    file_sets::owns(path) || blogbench::owns(path)
+}

@@ -16,7 +16,7 @@ use longhaul_measure::timed_fs::{PhaseSpec, Reporter, Session, StopSwitch, Timed
 use longhaul_measure::workloads::{Job, WORKLOADS, Workload};
 use longhaul_model::{Outcome, Phase, Progress, Scale};
 use longhaul_presets::profile::Profile;
-use longhaul_presets::{ContentMode, CustomProfile, catalog};
+use longhaul_presets::{ContentMode, Preset, catalog};
 
 use crate::world::World;
 
@@ -229,8 +229,8 @@ steps = [{ do = "write", block = "4 KiB", at = "random" }, { do = "close" }]
 fn preset_never_writes_into_a_linked_file() {
     let world = World::with_catalogue();
     let profile = Profile::parse(IN_PLACE).unwrap_or_else(|error| panic!("{error}"));
-    let custom = CustomProfile::new("in-place", profile, ContentMode::Incompressible).unwrap();
-    back_up_at_every_point(&world, &custom.preset());
+    let custom = Preset::custom("in-place", profile, ContentMode::Incompressible).unwrap();
+    back_up_at_every_point(&world, &custom);
     world.clean();
 }
 

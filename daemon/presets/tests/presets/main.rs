@@ -4,4 +4,5 @@
 
 mod hard_links;
 mod profiles;
+#[path = "../../../measure/tests/measure/world.rs"]
 mod world;

@@ -11,7 +11,7 @@ use longhaul_measure::timed_fs::{PhaseSpec, Reporter, Session, StopSwitch, Timed
 use longhaul_measure::workloads::Workload;
 use longhaul_model::{Phase, Progress};
 use longhaul_presets::profile::Profile;
-use longhaul_presets::{ContentMode, CustomProfile};
+use longhaul_presets::{ContentMode, Preset};
 
 use crate::world::World;
 
@@ -45,7 +45,7 @@ impl World {
     /// Runs a profile with a set `notes`. Returns the lengths of its files at the end of each phase.
     fn run(&self, profile: &str) -> Result<Vec<Vec<u64>>, RunError> {
         let profile = Profile::parse(&format!("summary = \"notes\"\n{profile}")).unwrap();
-        let preset = CustomProfile::new("mine", profile, ContentMode::Incompressible).unwrap().preset();
+        let preset = Preset::custom("mine", profile, ContentMode::Incompressible).unwrap();
         let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
         let lengths = Lengths { set: self.set(), by_phase: RefCell::default() };
         let session = Session::new(&recorder, &stop, &lengths);

@@ -43,12 +43,6 @@ impl BlockWriter {
     fn put_action(&mut self, action: Action) {
         match action {
             Action::Open { node, mode, handle } => self.put_open(node, mode, handle),
-            Action::Close { handle }
-            | Action::List { handle }
-            | Action::Sync { handle }
-            | Action::HandleAttributes { handle }
-            | Action::SetHandleAttributes { handle }
-            | Action::Lock { handle } => self.put_handle(handle),
             Action::Read { handle, offset, length, read } => {
                 self.put_transfer(handle, offset, read);
                 self.columns.put(Column::Length, length);
@@ -71,20 +65,12 @@ impl BlockWriter {
                 self.put_node(node);
                 self.columns.put(Column::Length, u64::from(length.number()));
             }
-            Action::Rename { from, to } | Action::HardLink { from, to } => {
-                self.put_node(from);
-                self.put_node(to);
+            // The others have nothing but names and open files.
+            _ => {
+                let (nodes, handles) = action.operands();
+                nodes.into_iter().flatten().for_each(|node| self.put_node(node));
+                handles.into_iter().flatten().for_each(|handle| self.put_handle(handle));
             }
-            Action::Attributes { node }
-            | Action::AttributesButAccessTime { node }
-            | Action::SetAttributes { node }
-            | Action::ReadExtendedAttribute { node }
-            | Action::SymbolicLink { node }
-            | Action::ReadLink { node }
-            | Action::Remove { node }
-            | Action::CreateFolder { node }
-            | Action::RemoveFolder { node }
-            | Action::FreeSpace { node } => self.put_node(node),
         }
     }
 

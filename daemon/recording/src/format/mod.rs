@@ -14,11 +14,10 @@ mod nodes;
 mod validity;
 
 use flate2::Crc;
-use longhaul_model::{Protocol, varint};
-use serde::{Deserialize, Serialize};
+use longhaul_model::varint;
 
 use crate::operations::MAX_STORED_BYTES;
-use crate::{Account, MAX_OPERATIONS, Operations, RecordedTimes, Recording, Source, block};
+use crate::{MAX_OPERATIONS, Operations, Recording, block};
 
 pub use nodes::MAX_NODES;
 
@@ -52,17 +51,6 @@ pub enum FormatError {
     Invalid(&'static str),
 }
 
-/// The part of a recording that is stored as JSON.
-#[derive(Serialize, Deserialize)]
-struct Header {
-    source: Source,
-    recorded_on: Option<Protocol>,
-    mean_pauses: Vec<u64>,
-    mean_sizes: Vec<u64>,
-    times: Option<RecordedTimes>,
-    account: Account,
-}
-
 /// Returns a number that stands for the content of a stored recording, so that two recordings are told apart.
 pub fn content_id(bytes: &[u8]) -> u64 {
     u64::from(checksum(bytes)) << 32 | bytes.len() as u64 & 0xffff_ffff
@@ -73,7 +61,7 @@ impl Recording {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut body = vec![];
         // The header has no map with keys that are not text, and no number that JSON lacks: it cannot fail.
-        put_part(&mut body, &serde_json::to_vec(&self.header()).unwrap_or_default());
+        put_part(&mut body, &serde_json::to_vec(self).unwrap_or_default());
         put_part(&mut body, &nodes::encode(&self.nodes));
         self.operations.stored_blocks().for_each(|block| put_part(&mut body, &block));
         let mut bytes = [MAGIC, &[VERSION], &checksum(&body).to_le_bytes()].concat();
@@ -91,22 +79,9 @@ impl Recording {
         let header = take_header(&mut body)?;
         let nodes = take_part(&mut body).and_then(nodes::decode).ok_or(FormatError::Invalid("tree"))?;
         let operations = take_operations(body).ok_or(FormatError::Invalid("list of operations"))?;
-        let Header { source, recorded_on, mean_pauses, mean_sizes, times, account } = header;
-        let recording =
-            Self { source, recorded_on, nodes, operations, mean_pauses, mean_sizes, times, account };
+        let recording = Self { nodes, operations, ..header };
         validity::check(&recording).map_err(FormatError::Invalid)?;
         Ok(recording)
-    }
-
-    fn header(&self) -> Header {
-        Header {
-            source: self.source,
-            recorded_on: self.recorded_on.clone(),
-            mean_pauses: self.mean_pauses.clone(),
-            mean_sizes: self.mean_sizes.clone(),
-            times: self.times.clone(),
-            account: self.account.clone(),
-        }
     }
 }
 
@@ -120,7 +95,8 @@ fn checked_body(bytes: &[u8]) -> Result<&[u8], FormatError> {
     if checksum(body) == u32::from_le_bytes(stored) { Ok(body) } else { Err(FormatError::Checksum) }
 }
 
-fn take_header(body: &mut &[u8]) -> Result<Header, FormatError> {
+/// Returns the header: a recording without nodes and operations.
+fn take_header(body: &mut &[u8]) -> Result<Recording, FormatError> {
     let json = take_part(body).ok_or(FormatError::Invalid("header"))?;
     serde_json::from_slice(json).map_err(|_| FormatError::Invalid("header"))
 }

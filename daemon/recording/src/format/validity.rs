@@ -74,27 +74,11 @@ impl References {
         match action {
             Action::Open { node, handle, .. } => self.has(node) && handle.is_none_or(|it| self.opens(it)),
             Action::Close { handle } => self.open.remove(&handle),
-            Action::List { handle }
-            | Action::Read { handle, .. }
-            | Action::Write { handle, .. }
-            | Action::Sync { handle }
-            | Action::HandleAttributes { handle }
-            | Action::SetHandleAttributes { handle }
-            | Action::Lock { handle } => self.open.contains(&handle),
-            Action::Copy(copy) => self.open.contains(&copy.from) && self.open.contains(&copy.to),
-            Action::Rename { from, to } | Action::HardLink { from, to } => self.has(from) && self.has(to),
-            Action::Attributes { node }
-            | Action::AttributesButAccessTime { node }
-            | Action::SetAttributes { node }
-            | Action::SetLength { node, .. }
-            | Action::ReadExtendedAttribute { node }
-            | Action::WriteExtendedAttribute { node, .. }
-            | Action::SymbolicLink { node }
-            | Action::ReadLink { node }
-            | Action::Remove { node }
-            | Action::CreateFolder { node }
-            | Action::RemoveFolder { node }
-            | Action::FreeSpace { node } => self.has(node),
+            _ => {
+                let (nodes, handles) = action.operands();
+                nodes.into_iter().flatten().all(|node| self.has(node))
+                    && handles.into_iter().flatten().all(|handle| self.open.contains(&handle))
+            }
         }
     }
 

@@ -59,8 +59,6 @@ impl Importer for EsloggerImporter {
         let mut context = Context { call_time, process, event, sink };
         self.event(name, &mut context);
     }
-
-    fn end(&mut self, _: &mut dyn TraceSink) {}
 }
 
 fn call_time(message: &Value) -> Option<CallTime> {

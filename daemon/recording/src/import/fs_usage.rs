@@ -12,7 +12,7 @@ use super::numbers::{DayClock, number, seconds};
 use super::order::EventOrder;
 use super::paths::{absolute, outside_data_volume};
 use super::whole_files::MAX_OPEN;
-use crate::{Access, ActionResult, CallTime, CreateMode, Note, OpenMode, TraceAction, TraceEvent, TraceSink};
+use crate::{Access, ActionResult, CallTime, CreateMode, Note, OpenMode, TraceAction, TraceSink};
 
 /// Length in bytes from which a relative path is taken for the end of a longer one. Of a long path the kernel keeps the end alone
 /// (apple-oss-distributions/xnu, bsd/vfs/vfs_lookup.c, `kdebug_lookup`); on macOS 15.3.1 and 26.5.2 that were 144 to 156 bytes
@@ -213,8 +213,7 @@ impl Context<'_, '_> {
         let took = Some(self.line.took);
         let time = CallTime { took, ..CallTime::beginning(self.line.thread, self.began) };
         // The trace shows no descriptor of a folder.
-        let (result, depth_in_open_folder) = (self.line.result(), None);
-        self.sink.event(&TraceEvent { time, action, result, depth_in_open_folder });
+        time.emit_result(self.sink, action, self.line.result());
     }
 }
 

@@ -11,7 +11,6 @@ mod fs_usage;
 mod nas_log;
 mod numbers;
 mod order;
-mod owned;
 mod paths;
 mod samba;
 mod strace;
@@ -36,7 +35,7 @@ pub trait Importer {
     fn line(&mut self, line: &[u8], sink: &mut dyn TraceSink);
 
     /// Takes note that the trace ends here.
-    fn end(&mut self, sink: &mut dyn TraceSink);
+    fn end(&mut self, _: &mut dyn TraceSink) {}
 }
 
 /// Reads a whole trace.

@@ -248,8 +248,6 @@ impl Importer for NasLogImporter {
             None => sink.note(Note::Damaged),
         }
     }
-
-    fn end(&mut self, _: &mut dyn TraceSink) {}
 }
 
 #[cfg(test)]

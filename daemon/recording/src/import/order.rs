@@ -1,9 +1,9 @@
 //! Events in the order in which they began, although a trace shows them when they end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU8;
 
-use super::owned::OwnedEvent;
-use crate::{Note, TraceEvent, TraceSink};
+use crate::{ActionResult, CallTime, Note, TraceAction, TraceEvent, TraceSink};
 
 /// Holds events back until all that began earlier are known, but not more than a maximum of them: the events of a call that takes
 /// longer, such as for a lock, get a later rank. `Rank` is the rank of a call among the others.
@@ -83,11 +83,48 @@ impl<Rank: Ord + Copy, const MAXIMUM: usize> TraceSink for OrderedSink<'_, Rank,
     }
 }
 
+/// An event that outlives the paths it comes with.
+struct OwnedEvent {
+    time: CallTime,
+    action: TraceAction<'static>,
+    result: ActionResult,
+    depth_in_open_folder: Option<NonZeroU8>,
+    paths: Paths,
+}
+
+/// The paths of an action, first and second.
+#[derive(Default)]
+struct Paths {
+    first: Vec<u8>,
+    second: Vec<u8>,
+}
+
+impl OwnedEvent {
+    /// Copies an event.
+    fn of(event: &TraceEvent<'_>) -> Self {
+        let mut paths = Paths::default();
+        let action = event.action.clone().with_paths(&mut |path| {
+            let place = if paths.first.is_empty() { &mut paths.first } else { &mut paths.second };
+            *place = path.to_vec();
+            &[]
+        });
+        let TraceEvent { time, result, depth_in_open_folder, .. } = *event;
+        Self { time, action, result, depth_in_open_folder, paths }
+    }
+
+    /// Returns the event.
+    fn borrowed(&self) -> TraceEvent<'_> {
+        let mut paths = [&self.paths.first, &self.paths.second].into_iter();
+        let action = self.action.clone().with_paths(&mut |_| paths.next().map_or(&[], |path| path));
+        let OwnedEvent { time, result, depth_in_open_folder, .. } = *self;
+        TraceEvent { time, action, result, depth_in_open_folder }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::import::testing::Written;
-    use crate::{ActionResult, CallTime, TraceAction};
     use std::time::Duration;
 
     fn close(handle: u64) -> TraceEvent<'static> {

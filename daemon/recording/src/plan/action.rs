@@ -1,6 +1,6 @@
 //! The work of a replay plan. Names and handles are numbers, and the answer of each operation is known.
 
-use crate::{Access, NodeNumber};
+use crate::{Access, Copying, NodeNumber};
 
 /// Number of a file, which it keeps when it is renamed. A file that exists at the beginning has the number of its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,21 +27,6 @@ pub struct Opening {
     pub truncates: bool,
 }
 
-/// Copy of a part of an open file to another open file. Offsets and lengths are in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlannedCopy {
-    /// Place of the file that is read.
-    pub from: Slot,
-    /// Place of the file that is written.
-    pub to: Slot,
-    /// Offset in the file that is read.
-    pub read_at: u64,
-    /// Offset in the file that is written.
-    pub write_at: u64,
-    /// Number of bytes.
-    pub length: u64,
-}
-
 /// Work of one step. Offsets and lengths are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumDiscriminants)]
 #[strum_discriminants(
@@ -59,7 +44,7 @@ pub enum PlannedAction {
     List { slot: Slot },
     Read { slot: Slot, offset: u64, length: u64 },
     Write { slot: Slot, offset: u64, length: u64 },
-    Copy(PlannedCopy),
+    Copy(Copying<Slot>),
     Clone { from: Slot, to: Slot },
     Sync { slot: Slot },
     Lock { slot: Slot },

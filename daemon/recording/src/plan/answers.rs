@@ -72,31 +72,10 @@ fn absent_opening(node: NodeNumber) -> PlannedAction {
 /// Plans a question for attributes instead of an operation that failed for an unknown reason: it changed nothing, but asked
 /// the server.
 pub fn instead(tree: &TreeState<'_>, action: Action) -> Option<Planned> {
-    let (node, handle) = match action {
-        Action::Open { node, .. }
-        | Action::Attributes { node }
-        | Action::AttributesButAccessTime { node }
-        | Action::SetAttributes { node }
-        | Action::SetLength { node, .. }
-        | Action::ReadExtendedAttribute { node }
-        | Action::WriteExtendedAttribute { node, .. }
-        | Action::SymbolicLink { node }
-        | Action::ReadLink { node }
-        | Action::Remove { node }
-        | Action::CreateFolder { node }
-        | Action::RemoveFolder { node }
-        | Action::FreeSpace { node } => (Some(node), None),
-        Action::Rename { from, .. } | Action::HardLink { from, .. } => (Some(from), None),
-        Action::Copy(_) => return None,
-        Action::Close { handle }
-        | Action::List { handle }
-        | Action::Read { handle, .. }
-        | Action::Write { handle, .. }
-        | Action::Sync { handle }
-        | Action::HandleAttributes { handle }
-        | Action::SetHandleAttributes { handle }
-        | Action::Lock { handle } => (None, Some(handle)),
-    };
+    if matches!(action, Action::Copy(_)) {
+        return None;
+    }
+    let ([node, _], [handle, _]) = action.operands();
     if let Some(handle) = handle {
         let slot = tree.handle(handle)?.slot;
         let action = PlannedAction::SlotAttributes { slot };

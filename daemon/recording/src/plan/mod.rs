@@ -32,7 +32,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
+pub use action::{FileNumber, Opening, PlannedAction, Slot};
 pub use corpus::PlannedNode;
 pub use steps::{ReplayStep, ReplayThread, Steps, Wait};
 

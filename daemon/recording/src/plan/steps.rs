@@ -2,8 +2,8 @@
 
 use strum::VariantArray;
 
-use super::action::{Code, FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
-use crate::{Access, ActionResult, NodeNumber};
+use super::action::{Code, FileNumber, Opening, PlannedAction, Slot};
+use crate::{Access, ActionResult, Copying, NodeNumber};
 
 /// Largest length of one read or write. The kernel of Linux moves no more with one call either.
 const MAX_TRANSFER: u64 = 0x7fff_f000;
@@ -181,11 +181,11 @@ impl<'plan> Steps<'plan> {
         [low | high << 32, length]
     }
 
-    fn copy(&mut self, from: Slot) -> PlannedCopy {
+    fn copy(&mut self, from: Slot) -> Copying<Slot> {
         let to = Slot(self.extra());
         let [low, high] = [self.extra(), self.extra()].map(u64::from);
         let [read_at, length] = self.transfer();
-        PlannedCopy { from, to, read_at, write_at: low | high << 32, length }
+        Copying { from, to, read_at, write_at: low | high << 32, length }
     }
 
     fn opening(&mut self, node: NodeNumber) -> Opening {

@@ -7,7 +7,7 @@ use longhaul_model::{
     Finding, KeepResult, Outcome, Property, ReadBack, TargetFidelity, TargetName, Timestamp,
 };
 
-use crate::worker::{FidelityAnswer, FidelityRequest, Interruption, RequestOptions, SilentObserver, Worker};
+use crate::worker::{FidelityAnswer, Interruption, RequestOptions, SilentObserver, Worker};
 
 /// Time after which no further property of a target is checked. With the last one, its grace time and the removal of the
 /// files, a check takes about a minute at most.
@@ -166,14 +166,13 @@ impl FidelityCheck<'_> {
         step: FidelityStep,
         interruption: &Interruption,
     ) -> Result<FidelityAnswer, FailureReport> {
-        let operations_per_second = self.operations_per_second;
         let mut options = RequestOptions {
             cap: OPERATION_TIMEOUT,
             stop_timeout: STOP_TIMEOUT,
             interruption,
             observer: &mut SilentObserver,
         };
-        worker.check_fidelity(FidelityRequest { step, operations_per_second }, &mut options)
+        worker.check_fidelity(step, self.operations_per_second, &mut options)
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use longhaul_model::{Target, TargetName};
 use longhaul_nas::{
-    NasSettings, NasSource, SNMP_PORT, SnmpAccess, SnmpAuthentication, SnmpEncryption, SnmpSettings, SnmpUser,
+    AuthProtocol, NasSettings, NasSource, PrivProtocol, SNMP_AUTHENTICATIONS, SNMP_ENCRYPTIONS, SNMP_PORT,
+    SnmpAccess, SnmpSettings, SnmpUser,
 };
 use longhaul_notify::origin;
 use serde::Deserialize;
@@ -139,7 +140,7 @@ impl FileNas {
         let (variable, file) = (self.password_env, self.password_file);
         let password = Source { key: "password", literal: None, variable, file }.parse()?;
         let encryption_at = offset(&self.encryption);
-        let encryption = parse_keyword(self.encryption, "encryption", SnmpEncryption::NAMES)?;
+        let encryption = parse_keyword(self.encryption, "encryption", SNMP_ENCRYPTIONS)?;
         let (variable, file) = (self.encryption_password_env, self.encryption_password_file);
         let second = Source { key: "encryption-password", literal: None, variable, file }.parse()?;
         let encryption = match (encryption, second) {
@@ -147,12 +148,12 @@ impl FileNas {
                 let message = "`encryption` needs `encryption-password-file` or `encryption-password-env`";
                 return Err(InvalidValue::new(encryption_at.unwrap_or(at), message));
             }
-            (chosen, password) => password.map(|password| (chosen.unwrap_or(SnmpEncryption::Aes), password)),
+            (chosen, password) => password.map(|password| (chosen.unwrap_or(PrivProtocol::Aes128), password)),
         };
-        let authentication = parse_keyword(self.authentication, "authentication", SnmpAuthentication::NAMES)?;
+        let authentication = parse_keyword(self.authentication, "authentication", SNMP_AUTHENTICATIONS)?;
         Ok(SnmpUser {
             name: user.into_inner(),
-            authentication: authentication.unwrap_or(SnmpAuthentication::Sha),
+            authentication: authentication.unwrap_or(AuthProtocol::Sha1),
             password: password
                 .ok_or_else(|| InvalidValue::new(at, "`user` needs `password-file` or `password-env`"))?,
             encryption,
@@ -197,7 +198,7 @@ fn known_targets(names: Vec<Spanned<String>>, targets: &[Target]) -> Result<Vec<
 
 #[cfg(test)]
 mod tests {
-    use longhaul_nas::{NasSource, SnmpAccess, SnmpEncryption};
+    use longhaul_nas::{NasSource, PrivProtocol, SnmpAccess};
 
     use crate::config::tests::parse;
 
@@ -235,7 +236,7 @@ mod tests {
         let nas = parse(text).unwrap().nas.unwrap();
         let NasSource::Snmp(snmp) = nas.source else { panic!() };
         let SnmpAccess::User(user) = snmp.access else { panic!() };
-        assert_eq!(user.encryption.map(|(encryption, _)| encryption), Some(SnmpEncryption::Aes));
+        assert_eq!(user.encryption.map(|(encryption, _)| encryption), Some(PrivProtocol::Aes128));
     }
 
     #[test]

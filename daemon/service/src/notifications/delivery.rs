@@ -69,7 +69,7 @@ mod tests {
     use longhaul_model::Notification;
 
     use super::*;
-    use crate::notifications::QuietHours;
+    use crate::schedule::quiet_hours::QuietHours;
 
     fn queued(number: i64, kind: NotificationKind) -> QueuedNotification {
         let at = Timestamp::from_us(number);

@@ -14,7 +14,6 @@ mod results;
 mod settings;
 mod tracker;
 
-pub use crate::schedule::quiet_hours::QuietHours;
 pub use channel_checks::check_channels;
 pub use damage::damage_events;
 pub use delivery::{NextDelivery, next_step, retry_delay};

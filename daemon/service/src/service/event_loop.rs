@@ -279,23 +279,9 @@ impl Service {
     /// Stops the round in progress if the mount of one of its targets has changed. Between rounds, [`Self::advance`]
     /// records changes.
     fn stop_round_on_mount_change(&mut self) {
-        if !matches!(self.task, Some(RunningTask::Round(_))) {
-            return;
-        }
-        let table = self.mount_table();
-        let changes = self.update_mounts(&table);
-        if !changes.is_empty() {
-            self.sampling.expire_facts();
-        }
-        let now = self.clock.peek();
-        for change in changes {
-            if let Some(RunningTask::Round(round)) = &self.task
-                && round.targets.contains(&change.target)
-            {
-                round.stop.request(round.stop_for(&change, &now));
-            }
-            self.workers.restart(&change.target);
-            self.record(Some(change.into_event(self.clock.now().wall)));
+        if matches!(self.task, Some(RunningTask::Round(_))) {
+            let table = self.mount_table();
+            self.record_mount_changes(&table);
         }
     }
 

@@ -295,14 +295,20 @@ impl Service {
         self.event_log.store(&self.database);
     }
 
-    /// Records changes of the targets' mounts. A target without an earlier reading has no change. Workers of
-    /// changed targets exit, because they only know the old mount.
+    /// Records changes of the targets' mounts, and stops the round in progress if it has one of them. A target without an
+    /// earlier reading has no change. Workers of changed targets exit, because they only know the old mount.
     fn record_mount_changes(&mut self, table: &[Mount]) {
         let changes = self.update_mounts(table);
         if !changes.is_empty() {
             self.sampling.expire_facts();
         }
+        let now = self.clock.peek();
         for change in changes {
+            if let Some(RunningTask::Round(round)) = &self.task
+                && round.targets.contains(&change.target)
+            {
+                round.stop.request(round.stop_for(&change, &now));
+            }
             self.workers.restart(&change.target);
             self.record(Some(change.into_event(self.clock.now().wall)));
         }
@@ -339,6 +345,7 @@ impl Service {
             Ok(None) => {}
             Ok(Some(text)) => {
                 self.report_repair(text, now);
+                self.refresh_history(now);
                 self.handle.clear_problem("database-lost");
             }
             Err(text) => self.handle.raise_problem("database-lost", text, now),

@@ -5,10 +5,8 @@
 //! worker is killed and abandoned. While the abandoned process exists, no second
 //! worker is started on its target.
 
-mod elsewhere;
+mod checks;
 mod failures;
-mod fidelity;
-mod freshness;
 mod handshake;
 mod interruption;
 mod launcher;
@@ -30,13 +28,12 @@ use longhaul_measure::worker::{
 };
 use longhaul_model::{NegotiatedOptions, Operation, Phase, Protocol, Target};
 
+pub use checks::{FidelityAnswer, unexpected_answer_failure};
 use failures::{
     backoff_failure, crash_failure, failed_report, hung_failure, start_failure, still_hung_failure,
     unexpected_message_failure,
 };
 pub use failures::{is_worker_failure, void_failure};
-pub use fidelity::{FidelityAnswer, FidelityRequest};
-pub use freshness::unexpected_answer_failure;
 pub use interruption::Interruption;
 pub use launcher::{Launcher, SampleSender};
 use process::{ProcessEvent, WorkerProcess};

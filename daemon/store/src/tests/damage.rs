@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::{TestDb, samples, target};
 use crate::error::Fault;
-use crate::store::wal_path;
+use crate::store::wal_files;
 use crate::{Error, Reader, Result, RunFilter, Store, Writer};
 
 /// Opens, reads and writes a database. Returns the first error.
@@ -61,7 +61,8 @@ fn damaged_pages_are_found_when_read() {
 fn damaged_pages_are_found_at_open_after_a_crash() {
     let db = TestDb::filled(40);
     damage_the_middle(&db);
-    fs::write(wal_path(&db.path()), b"").unwrap();
+    let [log, _] = wal_files(&db.path());
+    fs::write(log, b"").unwrap();
     assert_damaged(Store::open(&db.path(), &[]).map(drop), &db);
 }
 

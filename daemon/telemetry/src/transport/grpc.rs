@@ -41,13 +41,6 @@ enum GrpcError {
     Status(Box<Status>),
 }
 
-/// The rejected part of a message that a collector accepted.
-#[derive(Default)]
-struct PartialSuccess {
-    rejected: i64,
-    reason: String,
-}
-
 impl GrpcTransport {
     /// Creates a client. It connects only when a message is sent.
     pub fn new(settings: &OtlpEndpoint) -> Result<Self, ConnectionError> {
@@ -78,11 +71,7 @@ impl GrpcTransport {
     /// within a runtime.
     pub fn send(&self, message: &Message) -> ExportResult {
         match self.export(message) {
-            Ok(partial) if partial.rejected > 0 => ExportResult::PartiallyAccepted {
-                rejected: partial.rejected.cast_unsigned(),
-                reason: truncated(&partial.reason),
-            },
-            Ok(_) => ExportResult::Accepted,
+            Ok((rejected, reason)) => ExportResult::accepted_except(rejected, &reason),
             Err(GrpcError::Status(status)) => classify(&status),
             Err(error) => ExportResult::RetryLater { reason: self.failure_reason(&error), after: None },
         }
@@ -90,7 +79,7 @@ impl GrpcTransport {
 
     /// Sends a message on a connection of its own. Messages are rare (one a minute when nothing is pending), and a
     /// connection that is kept needs a thread that answers the pings of the collector.
-    fn export(&self, message: &Message) -> Result<PartialSuccess, GrpcError> {
+    fn export(&self, message: &Message) -> Result<(i64, String), GrpcError> {
         let runtime = runtime()?;
         let exported = runtime.block_on(async {
             tokio::time::timeout(self.settings.timeout, async {
@@ -104,7 +93,8 @@ impl GrpcTransport {
         exported
     }
 
-    async fn call(&self, channel: Channel, message: &Message) -> Result<PartialSuccess, Status> {
+    /// Returns the number of rejected spans or data points, and the reason.
+    async fn call(&self, channel: Channel, message: &Message) -> Result<(i64, String), Status> {
         let is_compressed = self.settings.compression == Compression::Gzip;
         Ok(match message {
             Message::Traces(request) => {
@@ -112,20 +102,14 @@ impl GrpcTransport {
                 let mut client =
                     if is_compressed { client.send_compressed(CompressionEncoding::Gzip) } else { client };
                 let response = client.export(self.request(request.clone())).await?.into_inner();
-                response.partial_success.map(|partial| PartialSuccess {
-                    rejected: partial.rejected_spans,
-                    reason: partial.error_message,
-                })
+                response.partial_success.map(|partial| (partial.rejected_spans, partial.error_message))
             }
             Message::Metrics(request) => {
                 let client = MetricsServiceClient::new(channel).accept_compressed(CompressionEncoding::Gzip);
                 let mut client =
                     if is_compressed { client.send_compressed(CompressionEncoding::Gzip) } else { client };
                 let response = client.export(self.request(request.clone())).await?.into_inner();
-                response.partial_success.map(|partial| PartialSuccess {
-                    rejected: partial.rejected_data_points,
-                    reason: partial.error_message,
-                })
+                response.partial_success.map(|partial| (partial.rejected_data_points, partial.error_message))
             }
         }
         .unwrap_or_default())

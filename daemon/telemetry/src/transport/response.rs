@@ -47,6 +47,16 @@ pub enum ExportResult {
     },
 }
 
+impl ExportResult {
+    /// Returns the result of a message that was accepted except for a number of spans or data points, which is zero for most.
+    pub(crate) fn accepted_except(rejected: i64, reason: &str) -> Self {
+        match u64::try_from(rejected) {
+            Ok(rejected @ 1..) => Self::PartiallyAccepted { rejected, reason: truncated(reason) },
+            Ok(0) | Err(_) => Self::Accepted,
+        }
+    }
+}
+
 /// An HTTP response before interpretation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RawResponse {
@@ -92,13 +102,12 @@ fn classify_success(raw: &RawResponse, sent: &Message) -> ExportResult {
             let reason = format!("{}, but not an OTLP response ({media_type})", raw.status);
             ExportResult::RetryLater { reason, after: None }
         }
-        Some((0, _)) => ExportResult::Accepted,
-        Some((rejected, reason)) => ExportResult::PartiallyAccepted { rejected, reason: truncated(&reason) },
+        Some((rejected, reason)) => ExportResult::accepted_except(rejected, &reason),
     }
 }
 
 /// Returns the number of rejected values and the reason. `None`: the body is not the expected response message.
-fn partial_success(body: &[u8], sent: &Message) -> Option<(u64, String)> {
+fn partial_success(body: &[u8], sent: &Message) -> Option<(i64, String)> {
     let found = match sent {
         Message::Traces(_) => ExportTraceServiceResponse::decode(body)
             .ok()?
@@ -109,8 +118,7 @@ fn partial_success(body: &[u8], sent: &Message) -> Option<(u64, String)> {
             .partial_success
             .map(|partial| (partial.rejected_data_points, partial.error_message)),
     };
-    let (rejected, reason) = found.unwrap_or_default();
-    Some((u64::try_from(rejected).unwrap_or(0), reason))
+    Some(found.unwrap_or_default())
 }
 
 /// Returns the status code and the printable start of the body.

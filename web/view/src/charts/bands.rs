@@ -229,12 +229,11 @@ impl BandChart {
         let mut table = Table::new(self.title.as_str())
             .words([step_name(self.table_step).as_str()])
             .figures(["n", "failed", "p5", "p25", "median", "p75", "p95", "max"]);
-        let known = |value: Option<f64>| value.map_or("–".to_owned(), units::seconds);
         let steps = if self.table_steps.is_empty() { &self.steps } else { &self.table_steps };
         for step in steps {
             let mut row = vec![self.time.label(step.at), step.count.to_string(), step.failed.to_string()];
-            row.extend((0..5).map(|place| known(step.quantiles.map(|all| all[place]))));
-            row.push(known(step.max));
+            row.extend((0..5).map(|place| units::seconds_or_none(step.quantiles.map(|all| all[place]))));
+            row.push(units::seconds_or_none(step.max));
             table.row(row);
         }
         table

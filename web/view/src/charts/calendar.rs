@@ -10,7 +10,7 @@ use super::style::{MarkFill, SeriesStyle, mark};
 use super::svg::{Anchor, Chart, area, failure_cross, number, point, text, truncated};
 use crate::table::Table;
 use crate::units;
-use longhaul_analysis::summary::date_of_day;
+use longhaul_analysis::summary::{Week, date_of_day};
 
 /// Horizontal range of the weeks, in percent of the width.
 const X_RANGE: Extent = Extent { from: 10.0, to: 99.5 };
@@ -152,7 +152,7 @@ impl Calendar {
 }
 
 fn monday_before(day: i64) -> i64 {
-    day - (day + 3).rem_euclid(7)
+    Week::of_day(day).first_day()
 }
 
 const fn class(day: Option<Availability>) -> &'static str {

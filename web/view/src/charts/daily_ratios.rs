@@ -272,7 +272,7 @@ impl DailyRatios {
         ]);
         for (day, ratio) in &self.ratios {
             let known = self.intervals.iter().find(|(known, _, _)| known == day);
-            let of = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+            let of = |value: Option<f64>| units::or_no_value(value.map(|value| format!("{value:.3}")));
             table.row([
                 date_of_day(*day).to_string(),
                 format!("{ratio:.3}"),

@@ -100,7 +100,7 @@ impl Ecdf {
 
 impl Curve {
     fn quantile(&self, q: f64) -> String {
-        longhaul_model::quantile(&self.times, q).map_or("–".to_owned(), units::seconds)
+        units::seconds_or_none(longhaul_model::quantile(&self.times, q))
     }
 
     fn description(&self) -> String {

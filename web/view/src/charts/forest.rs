@@ -168,7 +168,7 @@ impl Forest {
             .words(["verdict"]);
         for group in &self.groups {
             for row in &group.rows {
-                let of = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+                let of = |value: Option<f64>| units::or_no_value(value.map(|value| format!("{value:.3}")));
                 table.row([
                     group.left.clone(),
                     group.right.clone(),
@@ -176,7 +176,7 @@ impl Forest {
                     of(row.ratio.map(|ratio| ratio.value)),
                     of(row.ratio.map(|ratio| ratio.low)),
                     of(row.ratio.map(|ratio| ratio.high)),
-                    row.ratio.map_or("–".to_owned(), |ratio| ratio.days.to_string()),
+                    units::or_no_value(row.ratio.map(|ratio| ratio.days.to_string())),
                     row.verdict_text.clone(),
                 ]);
             }

@@ -126,9 +126,8 @@ impl HeatMap {
             let medians = self.cells.iter().map(|hours| hours[hour]);
             let cells: Vec<Option<(f64, u64)>> = medians.collect();
             if cells.iter().any(Option::is_some) {
-                let median = |cell: Option<(f64, u64)>| {
-                    cell.map_or("–".to_owned(), |(seconds, _)| units::seconds(seconds))
-                };
+                let median =
+                    |cell: Option<(f64, u64)>| units::seconds_or_none(cell.map(|(seconds, _)| seconds));
                 table.row([format!("{hour:02}:00")].into_iter().chain(cells.into_iter().map(median)));
             }
         }

@@ -1,6 +1,8 @@
 //! Scales that map values to positions on an axis. Horizontal positions are in percent, vertical positions in lines
 //! (em), so that a chart is as wide as its page and keeps the font size of the page.
 
+use longhaul_analysis::summary::Week;
+
 /// Readable steps between ticks, from fine to coarse, for an axis whose values are all near 1.
 const DECIMAL_STEPS: [f64; 8] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0];
 /// Ticks within a decade, from fine to coarse.
@@ -158,7 +160,7 @@ impl DayScale {
     /// Returns the days to label on the axis, at least `gap` apart: every day or every second day if there are few,
     /// else Mondays.
     pub fn ticks(&self, gap: f64) -> Vec<i64> {
-        let monday = |day: i64| day - (day + 3).rem_euclid(7);
+        let monday = |day: i64| Week::of_day(day).first_day();
         let steps = [1, 2].into_iter().map(|step| (self.first, step));
         let weeks = [7, 14, 28, 56, 112, 364].into_iter().map(|step| (monday(self.first + 6), step));
         let fitting = steps.chain(weeks).find(|(_, step)| *step as f64 * self.day_width() >= gap);

@@ -104,7 +104,7 @@ impl TimesChart {
             "days",
             "failed",
         ]);
-        let of = |seconds: Option<f64>| seconds.map_or("–".to_owned(), units::seconds);
+        let of = units::seconds_or_none;
         for task in &self.tasks {
             for row in &task.rows {
                 let (low, high) = row.times.daily_range.unzip();

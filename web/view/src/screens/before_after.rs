@@ -5,7 +5,7 @@ use longhaul_analysis::summary::{BeforeAfter, MAX_DAYS_PER_SIDE, PairSummary};
 use super::words;
 use crate::document::Document;
 use crate::table::Table;
-use crate::units;
+use crate::units::{self, NO_VALUE};
 
 /// A day or an event, and a pair before and after it.
 #[derive(Debug, Clone, Copy)]
@@ -52,10 +52,10 @@ fn cells(row: &BeforeAfter) -> [String; 6] {
             format!("{:.2} → {:.2}", ratio.before, ratio.after),
             if ratio.changed { "changed".to_owned() } else { "no proven change".to_owned() },
         ),
-        None => ("–".to_owned(), format!("{MAX_DAYS_PER_SIDE} days on each side are needed")),
+        None => (NO_VALUE.to_owned(), format!("{MAX_DAYS_PER_SIDE} days on each side are needed")),
     };
     let level = |level: Option<(f64, f64)>| {
-        level.map_or("–".to_owned(), |(before, after)| {
+        level.map_or(NO_VALUE.to_owned(), |(before, after)| {
             format!("{} → {}", units::seconds(before), units::seconds(after))
         })
     };

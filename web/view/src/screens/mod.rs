@@ -39,21 +39,10 @@ pub mod your_day;
 pub use samples::{events, latency, latency_charts, stall_causes, stalls};
 pub use service::{doctor, live, mounts, status, targets};
 
-use longhaul_model::{CacheState, Outcome, Protocol};
+use longhaul_model::{Outcome, Protocol};
 
 use crate::text::{Text, Tone};
-use crate::units;
-
-/// Cell of a table whose value does not exist.
-const NO_VALUE: &str = "–";
-
-fn or_no_value(value: Option<String>) -> String {
-    value.unwrap_or_else(|| NO_VALUE.to_owned())
-}
-
-fn seconds(value: Option<f64>) -> String {
-    or_no_value(value.map(units::seconds))
-}
+use crate::units::{self, NO_VALUE, or_no_value};
 
 fn bytes(value: Option<u64>) -> String {
     or_no_value(value.map(|bytes| units::bytes(bytes as f64)))
@@ -61,15 +50,6 @@ fn bytes(value: Option<u64>) -> String {
 
 fn protocol(protocol: Option<&Protocol>) -> String {
     protocol.map_or("not known".to_owned(), ToString::to_string)
-}
-
-/// Returns a name with its cache state, for example `walk, cold`.
-fn with_cache(name: &str, cache: CacheState) -> String {
-    match cache {
-        CacheState::None => name.to_owned(),
-        CacheState::Cold => format!("{name}, cold"),
-        CacheState::Warm => format!("{name}, warm"),
-    }
 }
 
 /// Returns an outcome of a run with its colour.

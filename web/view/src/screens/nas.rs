@@ -2,7 +2,7 @@
 
 use longhaul_model::{DiskUse, NasFigure, NasProcessors, NasReading, NasUse};
 
-use super::NO_VALUE;
+use super::or_no_value;
 use crate::document::Document;
 use crate::table::Table;
 use crate::units;
@@ -100,14 +100,13 @@ fn disk_table(disks: &[DiskUse]) -> Table {
         "time of requests",
         "read and written",
     ]);
-    let or_none = |text: Option<String>| text.unwrap_or_else(|| NO_VALUE.to_owned());
     for disk in disks {
         table.row([
             disk.name.clone(),
-            or_none(disk.busy_share.map(percent)),
-            or_none(disk.requests.map(units::whole)),
-            or_none(disk.request_seconds.map(units::seconds)),
-            or_none(disk.bytes.map(|bytes| units::bytes(bytes as f64))),
+            or_no_value(disk.busy_share.map(percent)),
+            or_no_value(disk.requests.map(units::whole)),
+            units::seconds_or_none(disk.request_seconds),
+            or_no_value(disk.bytes.map(|bytes| units::bytes(bytes as f64))),
         ]);
     }
     table

@@ -95,11 +95,7 @@ fn failure_text(failures: &Failures) -> Option<String> {
         runs => Some(format!("{runs} runs hung ({} in total)", units::duration(failures.hung_seconds))),
     };
     let kinds = [hung, count(failures.error_runs, "ended with an error")];
-    let episodes = if failures.episodes == 1 {
-        "1 episode".to_owned()
-    } else {
-        format!("{} episodes", failures.episodes)
-    };
+    let episodes = units::count(failures.episodes, "episode");
     Some(format!(
         "{} failed in {} of {} rounds ({episodes}): {}.",
         failures.target,

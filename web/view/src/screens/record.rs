@@ -2,7 +2,7 @@
 
 use longhaul_recording::{Account, FileKind, Overview, Source, TimesOverview, TreeOverview};
 
-use super::{NO_VALUE, or_no_value, seconds, words};
+use super::{NO_VALUE, or_no_value, words};
 use crate::document::{Document, Fact};
 use crate::table::Table;
 use crate::units;
@@ -52,7 +52,7 @@ fn row(one: &ListedRecording) -> [String; 7] {
         of(|overview| source(overview.source).to_owned()),
         of(recorded_on),
         of(|overview| units::whole(overview.account.used)),
-        of(|overview| seconds(overview.times.as_ref().map(|times| times.total_seconds))),
+        of(|overview| units::seconds_or_none(overview.times.as_ref().map(|times| times.total_seconds))),
         or_no_value(one.bytes.map(|bytes| units::bytes(bytes as f64))),
         if one.is_replayed { "in each round".to_owned() } else { "no".to_owned() },
     ]
@@ -131,8 +131,8 @@ fn facts(overview: &Overview) -> Vec<Fact> {
     vec![
         Fact::new("recorded with", source(overview.source)),
         Fact::new("recorded on", recorded_on(overview)),
-        Fact::new("took", seconds(times.map(|times| times.total_seconds))),
-        Fact::new("time waiting", seconds(times.map(|times| times.waiting_seconds))),
+        Fact::new("took", units::seconds_or_none(times.map(|times| times.total_seconds))),
+        Fact::new("time waiting", units::seconds_or_none(times.map(|times| times.waiting_seconds))),
         Fact::new("threads", units::whole(overview.threads.into())),
         Fact::new("paths relative to an open folder", from_open_folders(overview)),
         Fact::new("pauses", pauses(overview)),
@@ -195,7 +195,12 @@ fn operation_times(times: &TimesOverview) -> Table {
     let mut table = Table::new("Recorded times").words(["operation"]).figures(["count", "median", "p95"]);
     for one in &times.by_operation {
         let name = one.operation.name().to_owned();
-        table.row([name, units::whole(one.count), seconds(one.p50_seconds), seconds(one.p95_seconds)]);
+        table.row([
+            name,
+            units::whole(one.count),
+            units::seconds_or_none(one.p50_seconds),
+            units::seconds_or_none(one.p95_seconds),
+        ]);
     }
     table
 }

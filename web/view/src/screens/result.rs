@@ -6,6 +6,7 @@ use super::percent::Percent;
 use super::round_trips::{self, StatedIn};
 use super::{sentences, so_far, words};
 use crate::table::Table;
+use crate::units;
 
 /// Returns the typical times and the result of each task of a pair.
 pub fn table(pair: &PairSummary) -> Table {
@@ -16,8 +17,8 @@ pub fn table(pair: &PairSummary) -> Table {
         let result = words::toned(result(task, StatedIn::basis_of(pair)), task.verdict);
         table.row([
             words::subject(&task.subject).into(),
-            words::seconds_or_dash(a).into(),
-            words::seconds_or_dash(b).into(),
+            units::seconds_or_none(a).into(),
+            units::seconds_or_none(b).into(),
             result,
         ]);
     }

@@ -7,8 +7,9 @@ use longhaul_model::{
     WireTraffic,
 };
 
-use super::runs::{metric_times, metric_words};
-use super::{NO_VALUE, outcome, protocol, with_cache, your_day};
+use super::runs::metric_times;
+use super::words::with_cache;
+use super::{NO_VALUE, outcome, protocol, your_day};
 use crate::document::{Document, Fact};
 use crate::table::Table;
 use crate::text::Text;
@@ -31,8 +32,9 @@ pub fn run(stored: &StoredRun, zone: &TimeZone) -> Document {
         stored.trace_id
     ));
     document.list(your_day::recorded(run));
-    let fact =
-        |(metric, seconds): &(&WaitMetric, f64)| Fact::new(metric_words(metric), units::seconds(*seconds));
+    let fact = |(metric, seconds): &(&WaitMetric, f64)| {
+        Fact::new(with_cache(metric.activity, metric.cache), units::seconds(*seconds))
+    };
     document.facts(metric_times(run).iter().map(fact).collect());
     if let Some(failure) = &run.failure {
         document.warning(failure.message.as_str());
@@ -93,7 +95,7 @@ fn operation_row(stats: &OperationStats) -> [String; 7] {
         quantile(0.5, 1),
         quantile(0.95, 20),
         quantile(0.99, 100),
-        super::seconds(stats.latency.max_ns().map(|ns| ns as f64 / 1e9)),
+        units::seconds_or_none(stats.latency.max_ns().map(|ns| ns as f64 / 1e9)),
     ]
 }
 

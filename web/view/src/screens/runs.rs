@@ -4,7 +4,8 @@ use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredRun;
 use longhaul_model::{MetricTimes, Outcome, Phase, Run, TASKS, WaitMetric};
 
-use super::{NO_VALUE, outcome, protocol, with_cache};
+use super::words::with_cache;
+use super::{NO_VALUE, outcome, protocol};
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::{Style, Text};
@@ -62,16 +63,11 @@ pub(super) fn metric_times(run: &Run) -> Vec<(&'static WaitMetric, f64)> {
     known.collect()
 }
 
-/// Returns a metric as the report names it.
-pub(super) fn metric_words(metric: &WaitMetric) -> String {
-    with_cache(metric.activity, metric.cache)
-}
-
 /// Returns the failure of a run, or the times of its metrics and the first figure of each phase without one.
 fn result(stored: &StoredRun) -> String {
     let metrics = metric_times(&stored.run);
     let time = |(metric, seconds): &(&WaitMetric, f64)| {
-        format!("{}: {}", metric_words(metric), units::seconds(*seconds))
+        format!("{}: {}", with_cache(metric.activity, metric.cache), units::seconds(*seconds))
     };
     let is_other =
         |phase: &&Phase| !metrics.iter().any(|(metric, _)| metric.covers(&phase.name, phase.cache));

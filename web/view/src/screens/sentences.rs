@@ -116,10 +116,10 @@ pub fn caching(caching: &ClientCaching) -> String {
         None => format!("not known before {MIN_REREADS} re-reads"),
     };
     let percent = (caching.median_share.unwrap_or(0.0) * 100.0).round();
-    let rereads = if caching.rereads == 1 { "re-read" } else { "re-reads" };
     format!(
-        "{} ({protocol}): cached by the client: {verdict}; {percent} % of the bytes of {} {rereads} came from its cache (median).",
-        caching.target, caching.rereads
+        "{} ({protocol}): cached by the client: {verdict}; {percent} % of the bytes of {} came from its cache (median).",
+        caching.target,
+        units::count(caching.rereads, "re-read")
     )
 }
 

@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredCalls;
 use longhaul_model::{Call, History, KeepReason, RunRecord, Scale, TASKS, TargetName};
 
-use super::{protocol, with_cache};
+use super::protocol;
+use super::words::with_cache;
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::Text;

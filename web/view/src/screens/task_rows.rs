@@ -51,7 +51,7 @@ impl TaskBar<'_> {
         format!(
             "{}: median {}{range}; {}, {failed} failed",
             self.target,
-            words::seconds_or_dash(median),
+            units::seconds_or_none(median),
             units::count(count, "measurement")
         )
     }

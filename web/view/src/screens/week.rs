@@ -280,9 +280,9 @@ fn times_cells(times: &TimeSummary) -> [String; 5] {
     let range =
         times.daily_range.map(|(low, high)| format!("{} to {}", units::seconds(low), units::seconds(high)));
     [
-        words::seconds_or_dash(times.median),
-        range.unwrap_or("–".to_owned()),
-        words::seconds_or_dash(times.p95),
+        units::seconds_or_none(times.median),
+        super::or_no_value(range),
+        units::seconds_or_none(times.p95),
         times.count.to_string(),
         times.failed.to_string(),
     ]
@@ -391,7 +391,7 @@ fn environment_of(weekly: &WeeklySummary, environment: &Environment) -> Document
             known(target.protocol.clone()),
             target.role.name().to_owned(),
             known(environment.negotiated_text(&target.name)),
-            target.counted_from.clone().unwrap_or("–".to_owned()),
+            super::or_no_value(target.counted_from.clone()),
         ]);
     }
     let mut document = Document::new();

@@ -44,7 +44,7 @@ pub fn what_if(change: AssumedChange, answers: &[Answer]) -> Document {
     };
     let groups: Vec<(String, Vec<&Answer>)> = all_metrics()
         .map(|(task, metric)| {
-            (words::with_cache_state(metric.activity, Some(metric.cache)), of_metric(task.name(), metric))
+            (words::with_cache(metric.activity, metric.cache), of_metric(task.name(), metric))
         })
         .filter(|(_, group)| !group.is_empty())
         .collect();

@@ -4,7 +4,7 @@ use longhaul_analysis::attribution::{Attribution, Layer};
 use longhaul_analysis::summary::{Comparison, Confidence, WeeklySummary};
 use longhaul_model::{TargetName, WaitMetric, all_metrics};
 
-use super::{NO_VALUE, recommendation, seconds, sentences, words};
+use super::{NO_VALUE, recommendation, sentences, words};
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::Text;
@@ -48,7 +48,7 @@ pub fn why(attributions: &[Attribution]) -> Document {
 
 fn metric_section(task: &str, metric: &WaitMetric, own: &[&Attribution]) -> Document {
     let mut document = Document::new();
-    let heading = words::with_cache_state(metric.activity, Some(metric.cache));
+    let heading = words::with_cache(metric.activity, metric.cache);
     document.section(format!("{task}-{}", metric.name), words::capitalized(&heading));
     document
         .list(own.iter().map(|one| Text::new().target(&one.target).plain(format!(": {}", statement(one)))));
@@ -162,8 +162,8 @@ pub fn bottlenecks(weekly: &WeeklySummary, attributions: &[Attribution]) -> Vec<
             ": {} stands out in {slowed} of {}; {}: {} of {} (median of {}).",
             layer_words(layer),
             units::count(all, "metric"),
-            words::with_cache_state(metric.activity, Some(metric.cache)),
-            seconds(longest.seconds_of(layer)),
+            words::with_cache(metric.activity, metric.cache),
+            units::seconds_or_none(longest.seconds_of(layer)),
             units::seconds(longest.seconds),
             units::count(longest.rounds, "round"),
         );
@@ -240,7 +240,7 @@ fn table(heading: &str, own: &[&Attribution]) -> Table {
             Text::from(units::seconds(one.seconds)),
             Text::new().code(bar(one)),
         ];
-        cells.extend(one.parts.iter().map(|part| Text::from(seconds(part.seconds))));
+        cells.extend(one.parts.iter().map(|part| Text::from(units::seconds_or_none(part.seconds))));
         cells.push(trips.into());
         table.row(cells);
     }

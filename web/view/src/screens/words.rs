@@ -10,21 +10,20 @@ use longhaul_model::{CacheState, Resolution, Role, TargetName};
 use super::round_trips;
 use crate::charts::MarkFill;
 use crate::text::{Text, Tone};
-use crate::units::{self, count, decimal};
+use crate::units::{NO_VALUE, count, decimal};
 
 /// Returns the name of a compared metric, for example `opening a batch of photos, cold`.
 pub fn subject(subject: &Subject) -> String {
-    with_cache_state(&subject.activity, subject.cache)
+    with_cache(&subject.activity, subject.cache.unwrap_or(CacheState::None))
 }
 
-/// Returns an activity with its cache state, for example `opening a large folder, warm`.
-pub fn with_cache_state(activity: &str, cache: Option<CacheState>) -> String {
-    let cache = match cache {
-        Some(CacheState::Cold) => ", cold",
-        Some(CacheState::Warm) => ", warm",
-        Some(CacheState::None) | None => "",
-    };
-    format!("{activity}{cache}")
+/// Returns a name with its cache state, for example `opening a large folder, warm`.
+pub fn with_cache(name: &str, cache: CacheState) -> String {
+    match cache {
+        CacheState::None => name.to_owned(),
+        CacheState::Cold => format!("{name}, cold"),
+        CacheState::Warm => format!("{name}, warm"),
+    }
 }
 
 /// Returns the label of a verdict. It names no winner, because a winner is only named together with its interval.
@@ -177,7 +176,7 @@ pub fn speed_text(scores: &Scores, all: &[Scores]) -> String {
 /// Returns a proportion in percent with its interval; `–` if there is none.
 pub fn share_text(share: Option<Proportion>) -> String {
     let percent = |value: f64| format!("{:.1}", value * 100.0);
-    share.map_or("–".to_owned(), |share| {
+    share.map_or(NO_VALUE.to_owned(), |share| {
         format!(
             "{} % ({} to {}; n {})",
             percent(share.value),
@@ -186,11 +185,6 @@ pub fn share_text(share: Option<Proportion>) -> String {
             share.total
         )
     })
-}
-
-/// Formats a time in seconds; `–` if there is none.
-pub fn seconds_or_dash(seconds: Option<f64>) -> String {
-    seconds.map_or("–".to_owned(), units::seconds)
 }
 
 /// Returns the range of ranks of a target, for example `1 to 2`.

@@ -76,6 +76,25 @@ fn comparisons_of_a_share_that_is_left_out_still_count() {
     assert_eq!(needed(&weekly.pairs[0]), needed(same));
 }
 
+#[test]
+fn share_that_waits_for_its_week_is_not_left_out() {
+    let shares = [("smb", Role::Share), ("nfs", Role::Share), ("afp", Role::Share)];
+    let scenario = |target, day, turn| noisy_time(5.0, target, day, turn);
+    let mut world = World::new(&shares).simulate(0..31, &scenario);
+    world.round(30, 9, RoundStatus::Ok, &scenario);
+    let by_hand = world.history.rounds.len() as i64;
+    world = world.simulate(31..42, &scenario);
+    let week = |run: &RunRecord| (1..6).filter(|week| run.started >= midnight(7 * week)).count();
+    world.history.runs.retain(|run| {
+        let is_both_by_hand = run.round == by_hand && run.target < 2;
+        is_both_by_hand || run.round != by_hand && run.target == week(run) % 3
+    });
+    for days in [28, 35, 42] {
+        let unmeasured = world.after_days(days).unmeasured;
+        assert!(unmeasured.is_empty(), "after {days} days: {unmeasured:?}");
+    }
+}
+
 /// Returns days of which the first share was measured in the first week and the second one in all others, with one round of both by
 /// hand on the first Sunday.
 fn in_turns(days: i64) -> World {

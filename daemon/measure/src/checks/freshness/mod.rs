@@ -15,9 +15,7 @@ mod watcher;
 mod writer;
 
 pub use nas_clock::{ClockOffset, shell_line};
-pub use session::{
-    FOLDER, FreshnessSession, MAX_CHANGES, MadeChange, SessionId, View, WatchLimit, WatchedChange, owns,
-};
+pub use session::{FOLDER, FreshnessSession, MAX_CHANGES, MadeChange, View, WatchLimit, WatchedChange, owns};
 pub use watcher::Watcher;
 pub use writer::Writer;
 

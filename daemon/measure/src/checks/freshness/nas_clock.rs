@@ -161,7 +161,7 @@ pub fn shell_line(session: &FreshnessSession, times: &[Duration], folder: &str) 
     let mut order: Vec<(u64, usize)> =
         times.iter().map(Duration::as_secs).zip(0..session.kinds.len()).collect();
     order.sort_unstable();
-    let quoted = format!("{folder}/{}/{}/{}", session.sandbox, FOLDER, session.id.as_str());
+    let quoted = format!("{folder}/{}/{}/{}", session.sandbox, FOLDER, session.folder_name());
     let mut line = format!("cd '{}' && umask 022", quoted.replace('\'', r"'\''"));
     let mut now = 0;
     for (seconds, place) in order {
@@ -177,7 +177,6 @@ pub fn shell_line(session: &FreshnessSession, times: &[Duration], folder: &str) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::freshness::SessionId;
 
     const MS: i64 = 1_000_000;
     const HOUR: i64 = 3_600_000 * MS;
@@ -226,7 +225,7 @@ mod tests {
     #[test]
     fn shell_line_makes_every_change_in_the_order_of_time() {
         let session = FreshnessSession {
-            id: SessionId::new(1),
+            id: 1,
             sandbox: ".longhaul-m-smb".to_owned(),
             kinds: ChangeKind::ALL.to_vec(),
         };

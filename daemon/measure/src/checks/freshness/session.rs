@@ -20,53 +20,22 @@ pub const FOLDER: &str = "freshness";
 /// Largest number of changes in a session. The folder with this number compares clocks.
 pub const MAX_CHANGES: usize = 999;
 
-/// Random id of a session, and the name of its folder: 16 hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct SessionId(String);
-
-impl SessionId {
-    /// Creates an id from a random number.
-    pub fn new(random: u64) -> Self {
-        Self(format!("{random:016x}"))
-    }
-
-    /// Returns the name of the session's folder.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for SessionId {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        match is_session_name(&text) {
-            true => Ok(Self(text)),
-            false => Err(format!("`{text}` is no id of a session")),
-        }
-    }
-}
-
-impl From<SessionId> for String {
-    fn from(id: SessionId) -> Self {
-        id.0
-    }
-}
-
-fn is_session_name(name: &str) -> bool {
-    name.len() == 16 && name.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
-}
-
 /// Changes that are made and looked for together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FreshnessSession {
     /// Random id.
-    pub id: SessionId,
+    pub id: u64,
     /// Name of the writer's sandbox.
     pub sandbox: String,
     /// Kinds of the changes. Each change has the folder that is named with its place in this list.
     pub kinds: Vec<ChangeKind>,
+}
+
+impl FreshnessSession {
+    /// Returns the name of the session's folder: 16 hexadecimal digits.
+    pub fn folder_name(&self) -> String {
+        format!("{:016x}", self.id)
+    }
 }
 
 /// State of what a change affects, as seen through a target.
@@ -135,7 +104,7 @@ fn is_item_name(name: &str) -> bool {
 
 /// Returns whether a folder in [`FOLDER`] is that of a session.
 pub fn is_session_folder(name: &[u8]) -> bool {
-    std::str::from_utf8(name).is_ok_and(is_session_name)
+    name.len() == 16 && name.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Returns whether a folder of a session is that of a change.
@@ -165,13 +134,5 @@ mod tests {
             assert!(!is_ours(foreign), "{foreign}");
         }
         assert!(!owns("tree", Path::new("00000000000000ff/5/new")));
-    }
-
-    #[test]
-    fn id_is_checked_when_it_is_read() {
-        let id = SessionId::new(255);
-        let json = serde_json::to_string(&id).unwrap();
-        assert_eq!((json.as_str(), serde_json::from_str(&json).unwrap()), (r#""00000000000000ff""#, id));
-        assert!(serde_json::from_str::<SessionId>(r#""../../../etc/home""#).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{FOLDER, FreshnessSession, SessionId, WatchLimit, WatchedChange, Watcher, Writer, owns};
+use super::{FOLDER, FreshnessSession, WatchLimit, WatchedChange, Watcher, Writer, owns};
 use crate::sandbox::CleanMode;
 use crate::testing::Site;
 use longhaul_model::ChangeKind;
@@ -17,7 +17,7 @@ impl Site {
     }
 
     fn folder_of(&self, session: &FreshnessSession) -> PathBuf {
-        self.path().join(&session.sandbox).join(FOLDER).join(session.id.as_str())
+        self.path().join(&session.sandbox).join(FOLDER).join(session.folder_name())
     }
 
     fn left(&self) -> usize {
@@ -43,7 +43,7 @@ impl Site {
 
 fn session() -> FreshnessSession {
     let kinds = ChangeKind::ALL.to_vec();
-    FreshnessSession { id: SessionId::new(7), sandbox: ".longhaul-m-nas".to_owned(), kinds }
+    FreshnessSession { id: 7, sandbox: ".longhaul-m-nas".to_owned(), kinds }
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn session_below_another_path_is_not_found() {
     site.writer().prepare(&session, &site.context(0)).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     assert!(Watcher::open(&session, elsewhere.path(), &site.context(1)).unwrap().is_none());
-    let other = FreshnessSession { id: SessionId::new(8), ..session };
+    let other = FreshnessSession { id: 8, ..session };
     assert!(Watcher::open(&other, site.path(), &site.context(1)).unwrap().is_none());
 }
 
@@ -92,7 +92,7 @@ fn files_of_a_killed_writer_are_removed_by_the_next_session() {
     site.writer().prepare(&session, &context).unwrap();
     // As after a removal that was killed.
     std::fs::remove_dir_all(site.folder_of(&session).join("0")).unwrap();
-    let next = FreshnessSession { id: SessionId::new(8), ..session };
+    let next = FreshnessSession { id: 8, ..session };
     site.writer().prepare(&next, &context).unwrap();
     assert_eq!(site.left(), 1);
     site.writer().remove(&next, &context).unwrap();

@@ -41,7 +41,7 @@ impl Watcher {
         context: &TimedFs<'_>,
     ) -> Result<Option<Self>, RunError> {
         let mut folder = context.open_folder_path(target)?;
-        for name in [session.sandbox.as_str(), FOLDER, session.id.as_str()] {
+        for name in [session.sandbox.as_str(), FOLDER, &session.folder_name()] {
             let Ok(name) = CString::new(name) else { return Ok(None) };
             folder = match context.open_folder(&folder, &name) {
                 Err(error) if error.is_not_found() => return Ok(None),

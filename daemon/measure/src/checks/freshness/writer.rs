@@ -141,7 +141,7 @@ impl Writer {
 }
 
 fn session_name(session: &FreshnessSession) -> CString {
-    CString::new(session.id.as_str()).expect("digits contain no NUL")
+    CString::new(session.folder_name()).expect("digits contain no NUL")
 }
 
 /// Removes the files of a change.

@@ -62,21 +62,6 @@ impl Photo {
         }
     }
 
-    /// Returns the size of the file in bytes, after clamping.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Returns the width of the picture in pixels.
-    pub fn width(&self) -> u32 {
-        self.width.into()
-    }
-
-    /// Returns the height of the picture in pixels.
-    pub fn height(&self) -> u32 {
-        self.height.into()
-    }
-
     /// Passes the bytes of the file to `write` in order, in chunks of [`CHUNK_BYTES`]; the last chunk may be
     /// shorter. Uses one buffer of at most 1.1 MiB.
     ///

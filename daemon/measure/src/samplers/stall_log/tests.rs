@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use longhaul_model::stalled_seconds;
 use proptest::prelude::*;
 
 /// Returns a time in seconds after 1970.
@@ -167,22 +166,6 @@ fn stalls_of_removed_targets_end() {
     let ended: Vec<_> = updates(&mut log, at(200)).into_iter().map(|stall| stall.ended_us).collect();
     assert_eq!(ended, [Some(at(107)), None]);
     assert_eq!(log.ongoing().map(|stall| &stall.target).collect::<Vec<_>>(), [&nfs]);
-}
-
-#[test]
-fn overlapping_stalls_are_counted_once() {
-    let stall = |from: i64, to: Option<i64>| Stall {
-        started_us: at(from),
-        ended_us: to.map(at),
-        ..StallEntry::new(
-            &smb(),
-            &WaitInterval { began: at(0), until: at(0), operation: "read", error: None, source: "probe" },
-        )
-        .stall
-    };
-    let stalls = [stall(0, Some(10)), stall(5, Some(20)), stall(30, None), stall(90, Some(95))];
-    assert_eq!(stalled_seconds(&stalls, at(2)..at(40)), 28.0);
-    assert_eq!(stalled_seconds(&[], at(0)..at(1)), 0.0);
 }
 
 proptest! {

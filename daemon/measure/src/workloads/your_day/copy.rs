@@ -4,13 +4,14 @@ use super::replay::{Open, Replay};
 use crate::error::RunError;
 use crate::platform::CopyRange;
 use crate::timed_fs::{Buffer, OpenFile, TimedFs};
-use longhaul_recording::plan::{PlannedCopy, Slot};
+use longhaul_recording::Copying;
+use longhaul_recording::plan::Slot;
 
 /// Bytes that `cp` of GNU coreutils 9 moves at a time where the server does not copy (`ioblksize.h`).
 const COPY_BYTES: u64 = 256 << 10;
 
 /// Copies from one open file to another: on the server where the share offers that, else through this machine, as programs do.
-pub fn copy(replay: &Replay<'_>, context: &TimedFs<'_>, copy: PlannedCopy) -> Result<(), RunError> {
+pub fn copy(replay: &Replay<'_>, context: &TimedFs<'_>, copy: Copying<Slot>) -> Result<(), RunError> {
     let (from, to) = (replay.slots[copy.from.0 as usize].read(), replay.slots[copy.to.0 as usize].read());
     let (Some(Open::File(from)), Some(Open::File(to))) = (&*from, &*to) else { return Ok(()) };
     let (mut done, mut is_refused) = (0, false);

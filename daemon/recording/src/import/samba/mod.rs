@@ -393,8 +393,6 @@ impl Importer for SambaAuditImporter {
         let call_time = CallTime::beginning(thread, self.now);
         self.event(&mut Context { message: &message, call_time, sink });
     }
-
-    fn end(&mut self, _: &mut dyn TraceSink) {}
 }
 
 #[cfg(test)]

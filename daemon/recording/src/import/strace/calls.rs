@@ -12,6 +12,15 @@ use crate::{ActionResult, TraceAction};
 /// Function that makes events of a call.
 type Handler = fn(&mut Context<'_, '_>, &Call<'_>);
 
+const PATH: ArgumentPositions = ArgumentPositions::path(0);
+const SECOND_PATH: ArgumentPositions = ArgumentPositions::path(1);
+const AT: ArgumentPositions = ArgumentPositions::at(0);
+/// The second path of calls such as `renameat`, which name an open folder for each.
+const SECOND_AT: ArgumentPositions = ArgumentPositions::at(2);
+/// The path of `symlinkat`, whose first argument is the content of the link.
+const LINK_AT: ArgumentPositions = ArgumentPositions::at(1);
+const HANDLE: ArgumentPositions = ArgumentPositions::handle(0);
+
 /// Calls with the function that handles them.
 const CALLS: &[(&str, Handler)] = &[
     ("open", handles::open),
@@ -69,112 +78,70 @@ const CALLS: &[(&str, Handler)] = &[
     ("io_uring_setup", handles::no_file),
     ("chdir", handles::change_folder),
     ("fchdir", handles::change_folder_to_handle),
-    ("stat", |context, call| attributes(context, call, ArgumentPositions::path(0).structure(1))),
-    ("lstat", |context, call| attributes(context, call, ArgumentPositions::path(0).structure(1))),
-    ("stat64", |context, call| attributes(context, call, ArgumentPositions::path(0).structure(1))),
-    ("lstat64", |context, call| attributes(context, call, ArgumentPositions::path(0).structure(1))),
+    ("stat", |context, call| attributes(context, call, PATH.structure(1))),
+    ("lstat", |context, call| attributes(context, call, PATH.structure(1))),
+    ("stat64", |context, call| attributes(context, call, PATH.structure(1))),
+    ("lstat64", |context, call| attributes(context, call, PATH.structure(1))),
     ("fstat", handles::attributes),
     ("fstat64", handles::attributes),
-    ("newfstatat", |context, call| attributes(context, call, ArgumentPositions::at(0).structure(2))),
-    ("fstatat64", |context, call| attributes(context, call, ArgumentPositions::at(0).structure(2))),
-    ("statx", |context, call| attributes(context, call, ArgumentPositions::at(0).structure(4))),
-    ("access", |context, call| attributes(context, call, ArgumentPositions::path(0))),
-    ("faccessat", |context, call| attributes(context, call, ArgumentPositions::at(0))),
-    ("faccessat2", |context, call| attributes(context, call, ArgumentPositions::at(0))),
-    ("chmod", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
-    ("fchmod", |context, call| set_attributes(context, call, ArgumentPositions::handle(0))),
-    ("fchmodat", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
-    ("fchmodat2", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
-    ("chown", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
-    ("lchown", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
-    ("fchown", |context, call| set_attributes(context, call, ArgumentPositions::handle(0))),
-    ("fchownat", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
-    ("utime", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
-    ("utimes", |context, call| set_attributes(context, call, ArgumentPositions::path(0))),
-    ("futimesat", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
-    ("utimensat", |context, call| set_attributes(context, call, ArgumentPositions::at(0))),
-    ("truncate", |context, call| set_length(context, call, ArgumentPositions::path(0))),
-    ("ftruncate", |context, call| set_length(context, call, ArgumentPositions::handle(0))),
-    ("getxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::path(0))),
-    ("lgetxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::path(0))),
-    ("fgetxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::handle(0))),
-    ("listxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::path(0))),
-    ("llistxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::path(0))),
-    ("flistxattr", |context, call| read_extended_attribute(context, call, ArgumentPositions::handle(0))),
-    ("setxattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::path(0))),
-    ("lsetxattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::path(0))),
-    ("fsetxattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::handle(0))),
-    ("removexattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::path(0))),
-    ("lremovexattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::path(0))),
-    ("fremovexattr", |context, call| write_extended_attribute(context, call, ArgumentPositions::handle(0))),
-    ("rename", |context, call| {
-        rename(context, call, Pair { from: ArgumentPositions::path(0), to: ArgumentPositions::path(1) })
-    }),
-    ("renameat", |context, call| {
-        rename(context, call, Pair { from: ArgumentPositions::at(0), to: ArgumentPositions::at(2) })
-    }),
-    ("renameat2", |context, call| {
-        rename(context, call, Pair { from: ArgumentPositions::at(0), to: ArgumentPositions::at(2) })
-    }),
-    ("link", |context, call| {
-        hard_link(context, call, Pair { from: ArgumentPositions::path(0), to: ArgumentPositions::path(1) })
-    }),
-    ("linkat", |context, call| {
-        hard_link(context, call, Pair { from: ArgumentPositions::at(0), to: ArgumentPositions::at(2) })
-    }),
+    ("newfstatat", |context, call| attributes(context, call, AT.structure(2))),
+    ("fstatat64", |context, call| attributes(context, call, AT.structure(2))),
+    ("statx", |context, call| attributes(context, call, AT.structure(4))),
+    ("access", |context, call| attributes(context, call, PATH)),
+    ("faccessat", |context, call| attributes(context, call, AT)),
+    ("faccessat2", |context, call| attributes(context, call, AT)),
+    ("chmod", |context, call| set_attributes(context, call, PATH)),
+    ("fchmod", |context, call| set_attributes(context, call, HANDLE)),
+    ("fchmodat", |context, call| set_attributes(context, call, AT)),
+    ("fchmodat2", |context, call| set_attributes(context, call, AT)),
+    ("chown", |context, call| set_attributes(context, call, PATH)),
+    ("lchown", |context, call| set_attributes(context, call, PATH)),
+    ("fchown", |context, call| set_attributes(context, call, HANDLE)),
+    ("fchownat", |context, call| set_attributes(context, call, AT)),
+    ("utime", |context, call| set_attributes(context, call, PATH)),
+    ("utimes", |context, call| set_attributes(context, call, PATH)),
+    ("futimesat", |context, call| set_attributes(context, call, AT)),
+    ("utimensat", |context, call| set_attributes(context, call, AT)),
+    ("truncate", |context, call| set_length(context, call, PATH)),
+    ("ftruncate", |context, call| set_length(context, call, HANDLE)),
+    ("getxattr", |context, call| read_extended_attribute(context, call, PATH)),
+    ("lgetxattr", |context, call| read_extended_attribute(context, call, PATH)),
+    ("fgetxattr", |context, call| read_extended_attribute(context, call, HANDLE)),
+    ("listxattr", |context, call| read_extended_attribute(context, call, PATH)),
+    ("llistxattr", |context, call| read_extended_attribute(context, call, PATH)),
+    ("flistxattr", |context, call| read_extended_attribute(context, call, HANDLE)),
+    ("setxattr", |context, call| write_extended_attribute(context, call, PATH)),
+    ("lsetxattr", |context, call| write_extended_attribute(context, call, PATH)),
+    ("fsetxattr", |context, call| write_extended_attribute(context, call, HANDLE)),
+    ("removexattr", |context, call| write_extended_attribute(context, call, PATH)),
+    ("lremovexattr", |context, call| write_extended_attribute(context, call, PATH)),
+    ("fremovexattr", |context, call| write_extended_attribute(context, call, HANDLE)),
+    ("rename", |context, call| rename(context, call, Pair { from: PATH, to: SECOND_PATH })),
+    ("renameat", |context, call| rename(context, call, Pair { from: AT, to: SECOND_AT })),
+    ("renameat2", |context, call| rename(context, call, Pair { from: AT, to: SECOND_AT })),
+    ("link", |context, call| hard_link(context, call, Pair { from: PATH, to: SECOND_PATH })),
+    ("linkat", |context, call| hard_link(context, call, Pair { from: AT, to: SECOND_AT })),
     ("symlink", |context, call| {
-        on_path(context, call, ArgumentPositions::path(1), |path| TraceAction::SymbolicLink { path })
+        on_path(context, call, SECOND_PATH, |path| TraceAction::SymbolicLink { path })
     }),
-    ("symlinkat", |context, call| {
-        on_path(context, call, ArgumentPositions::at(1), |path| TraceAction::SymbolicLink { path })
-    }),
-    ("readlink", |context, call| {
-        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::ReadLink { path })
-    }),
-    ("readlinkat", |context, call| {
-        on_path(context, call, ArgumentPositions::at(0), |path| TraceAction::ReadLink { path })
-    }),
-    ("unlink", |context, call| {
-        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::Remove { path })
-    }),
+    ("symlinkat", |context, call| on_path(context, call, LINK_AT, |path| TraceAction::SymbolicLink { path })),
+    ("readlink", |context, call| on_path(context, call, PATH, |path| TraceAction::ReadLink { path })),
+    ("readlinkat", |context, call| on_path(context, call, AT, |path| TraceAction::ReadLink { path })),
+    ("unlink", |context, call| on_path(context, call, PATH, |path| TraceAction::Remove { path })),
     ("unlinkat", unlink_at),
-    ("rmdir", |context, call| {
-        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::RemoveFolder { path })
-    }),
-    ("mkdir", |context, call| {
-        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::CreateFolder { path })
-    }),
-    ("mkdirat", |context, call| {
-        on_path(context, call, ArgumentPositions::at(0), |path| TraceAction::CreateFolder { path })
-    }),
-    ("statfs", |context, call| {
-        on_path(context, call, ArgumentPositions::path(0), |path| TraceAction::FreeSpace { path })
-    }),
-    ("fstatfs", |context, call| {
-        on_path(context, call, ArgumentPositions::handle(0), |path| TraceAction::FreeSpace { path })
-    }),
-    ("mmap", |context, call| {
-        unknown(context, call, UnknownFile { name: "mmap", place: ArgumentPositions::handle(4) })
-    }),
+    ("rmdir", |context, call| on_path(context, call, PATH, |path| TraceAction::RemoveFolder { path })),
+    ("mkdir", |context, call| on_path(context, call, PATH, |path| TraceAction::CreateFolder { path })),
+    ("mkdirat", |context, call| on_path(context, call, AT, |path| TraceAction::CreateFolder { path })),
+    ("statfs", |context, call| on_path(context, call, PATH, |path| TraceAction::FreeSpace { path })),
+    ("fstatfs", |context, call| on_path(context, call, HANDLE, |path| TraceAction::FreeSpace { path })),
+    ("mmap", |context, call| unknown(context, call, "mmap", ArgumentPositions::handle(4))),
     ("copy_file_range", handles::copy_range),
-    ("fallocate", |context, call| {
-        unknown(context, call, UnknownFile { name: "fallocate", place: ArgumentPositions::handle(0) })
-    }),
-    ("readahead", |context, call| {
-        unknown(context, call, UnknownFile { name: "readahead", place: ArgumentPositions::handle(0) })
-    }),
-    ("sync_file_range", |context, call| {
-        unknown(context, call, UnknownFile { name: "sync_file_range", place: ArgumentPositions::handle(0) });
-    }),
-    ("syncfs", |context, call| {
-        unknown(context, call, UnknownFile { name: "syncfs", place: ArgumentPositions::handle(0) })
-    }),
-    ("mknod", |context, call| {
-        unknown(context, call, UnknownFile { name: "mknod", place: ArgumentPositions::path(0) })
-    }),
-    ("mknodat", |context, call| {
-        unknown(context, call, UnknownFile { name: "mknodat", place: ArgumentPositions::at(0) })
-    }),
+    ("fallocate", |context, call| unknown(context, call, "fallocate", HANDLE)),
+    ("readahead", |context, call| unknown(context, call, "readahead", HANDLE)),
+    ("sync_file_range", |context, call| unknown(context, call, "sync_file_range", HANDLE)),
+    ("syncfs", |context, call| unknown(context, call, "syncfs", HANDLE)),
+    ("mknod", |context, call| unknown(context, call, "mknod", PATH)),
+    ("mknodat", |context, call| unknown(context, call, "mknodat", AT)),
     ("ioctl", clone_range),
 ];
 
@@ -288,11 +255,6 @@ impl Pair {
     }
 }
 
-struct UnknownFile {
-    name: &'static str,
-    place: ArgumentPositions,
-}
-
 fn attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: ArgumentPositions) {
     let is_handle = place.folder.is_some() && call.arguments.get(1).is_some_and(|text| *text == b"\"\"");
     if is_handle {
@@ -375,11 +337,19 @@ fn write_extended_attribute(context: &mut Context<'_, '_>, call: &Call<'_>, plac
     }
 }
 
+/// Returns both paths of a call, and notes how they are given. Counts a call of which one is unknown.
+fn both_paths(context: &mut Context<'_, '_>, call: &Call<'_>, pair: &Pair) -> Option<(Vec<u8>, Vec<u8>)> {
+    let paths = pair.from.resolve(context, call).zip(pair.to.resolve(context, call));
+    context.depth_in_open_folder = pair.depth_in_open_folder(context, call);
+    if paths.is_none() {
+        context.unresolved();
+    }
+    paths
+}
+
 fn rename(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
     let Some(result) = result(call) else { return };
-    let (from, to) = (pair.from.resolve(context, call), pair.to.resolve(context, call));
-    context.depth_in_open_folder = pair.depth_in_open_folder(context, call);
-    let (Some(from), Some(to)) = (from, to) else { return context.unresolved() };
+    let Some((from, to)) = both_paths(context, call, &pair) else { return };
     if has(call.arguments.get(4), "RENAME_EXCHANGE") {
         return context.unknown("rename_exchange", Some(&from));
     }
@@ -388,27 +358,25 @@ fn rename(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
 
 fn hard_link(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
     let Some(result) = result(call) else { return };
-    let (from, to) = (pair.from.resolve(context, call), pair.to.resolve(context, call));
-    context.depth_in_open_folder = pair.depth_in_open_folder(context, call);
-    let (Some(from), Some(to)) = (from, to) else { return context.unresolved() };
+    let Some((from, to)) = both_paths(context, call, &pair) else { return };
     context.emit(TraceAction::HardLink { from: &from, to: &to }, result);
 }
 
 fn unlink_at(context: &mut Context<'_, '_>, call: &Call<'_>) {
     if has(call.arguments.get(2), "AT_REMOVEDIR") {
-        on_path(context, call, ArgumentPositions::at(0), |path| TraceAction::RemoveFolder { path });
+        on_path(context, call, AT, |path| TraceAction::RemoveFolder { path });
     } else {
-        on_path(context, call, ArgumentPositions::at(0), |path| TraceAction::Remove { path });
+        on_path(context, call, AT, |path| TraceAction::Remove { path });
     }
 }
 
 /// Counts a call that succeeded and that longhaul cannot replay. `mmap` without a file has no descriptor.
-fn unknown(context: &mut Context<'_, '_>, call: &Call<'_>, file: UnknownFile) {
+fn unknown(context: &mut Context<'_, '_>, call: &Call<'_>, name: &'static str, place: ArgumentPositions) {
     if result(call) != Some(ActionResult::Done) {
         return;
     }
-    match file.place.resolve(context, call) {
-        Some(path) => context.unknown(file.name, Some(&path)),
+    match place.resolve(context, call) {
+        Some(path) => context.unknown(name, Some(&path)),
         None if call.name == b"mmap" || is_no_file(context, call) => {}
         None => context.unresolved(),
     }
@@ -421,6 +389,6 @@ fn clone_range(context: &mut Context<'_, '_>, call: &Call<'_>) {
     if is_whole && result(call) == Some(ActionResult::Failed) {
         handles::refused_clone(context, call);
     } else if is_whole || is_one_of(["FICLONERANGE", "BTRFS_IOC_CLONE_RANGE"]) {
-        unknown(context, call, UnknownFile { name: "ioctl_clone", place: ArgumentPositions::handle(0) });
+        unknown(context, call, "ioctl_clone", HANDLE);
     }
 }

@@ -19,7 +19,7 @@ use super::Importer;
 use super::numbers::DayClock;
 use super::order::EventOrder;
 use super::whole_files::MAX_OPEN;
-use crate::{ActionResult, CallTime, Note, TraceAction, TraceEvent, TraceSink};
+use crate::{CallTime, Note, TraceSink};
 
 /// Largest number of threads that are followed at the same time. The calls of another one are counted as unknown.
 const MAX_THREADS: usize = 1 << 16;
@@ -229,12 +229,7 @@ impl StraceImporter {
         let Some(thread) = self.threads.remove(&number) else { return };
         let time = self.recorder_time.end(CallTime::beginning(number, self.now));
         let rank = self.new_rank();
-        let mut ordered = self.order.at(rank, sink);
-        for handle in thread.end() {
-            let action = TraceAction::Close { handle };
-            let (result, depth_in_open_folder) = (ActionResult::Done, None);
-            ordered.event(&TraceEvent { time, action, result, depth_in_open_folder });
-        }
+        time.close_all(&mut self.order.at(rank, sink), thread.end());
     }
 }
 

@@ -1,10 +1,10 @@
 //! Changes that planned operations make in the tree.
 
-use super::super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
+use super::super::action::{FileNumber, Opening, PlannedAction, Slot};
 use super::super::answers::Planned;
 use super::super::tree_state::{NameState, OpenState};
 use super::Compiler;
-use crate::{Access, Action, ActionResult, NodeNumber, RecordedOperation};
+use crate::{Access, Action, ActionResult, Copying, NodeNumber, RecordedOperation};
 
 impl Compiler<'_> {
     /// Changes the tree as an operation does.
@@ -84,7 +84,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn apply_copy(&mut self, copy: PlannedCopy) {
+    fn apply_copy(&mut self, copy: Copying<Slot>) {
         if let Some(file) = self.tree.in_slot(copy.to).and_then(|open| open.file) {
             self.tree.copy(file, copy.write_at, copy.length);
             self.written_bytes = self.written_bytes.saturating_add(copy.length);

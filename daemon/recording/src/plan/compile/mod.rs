@@ -5,7 +5,7 @@ mod effects;
 use std::collections::HashSet;
 use std::num::NonZeroU8;
 
-use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
+use super::action::{FileNumber, Opening, PlannedAction, Slot};
 use super::answers::{self, Planned};
 use super::corpus::{self, PlannedNode};
 use super::order::Point;
@@ -205,7 +205,7 @@ impl<'a> Compiler<'a> {
                 let to =
                     self.tree.handle(copy.to).filter(|open| open.is_writable() && open.slot != from)?.slot;
                 let Copying { read_at, write_at, length, .. } = copy;
-                P::Copy(PlannedCopy { from, to, read_at, write_at, length })
+                P::Copy(Copying { from, to, read_at, write_at, length })
             }
             Action::Sync { handle } => P::Sync { slot: opened(handle)?.slot },
             Action::Lock { handle } => P::Lock { slot: file_slot(handle)? },

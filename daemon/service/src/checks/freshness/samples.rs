@@ -121,7 +121,6 @@ fn major(version: Option<&String>) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_measure::checks::freshness::SessionId;
     use longhaul_model::{Failure, Outcome};
 
     use super::*;
@@ -132,7 +131,7 @@ mod tests {
         let change = MadeChange { began_ns: 1000 * MS, ended_ns: 1010 * MS, at: Timestamp::from_us(5) };
         SessionResult {
             session: FreshnessSession {
-                id: SessionId::new(1),
+                id: 1,
                 sandbox: ".longhaul-m-nfs".to_owned(),
                 kinds: vec![ChangeKind::NewFile],
             },

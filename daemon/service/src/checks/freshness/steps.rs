@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
-use longhaul_measure::checks::freshness::{FreshnessSession, SessionId};
+use longhaul_measure::checks::freshness::FreshnessSession;
 use longhaul_measure::worker::{FailureReport, FreshnessAnswer, FreshnessCommand};
 use longhaul_model::ChangeKind;
 
@@ -63,7 +63,7 @@ impl StepLimits<'_> {
 
 /// Returns a session with a random id in the sandbox of the writer.
 pub fn new_session(writer: &Worker, kinds: Vec<ChangeKind>) -> FreshnessSession {
-    FreshnessSession { id: SessionId::new(random_number()), sandbox: writer.sandbox_name(), kinds }
+    FreshnessSession { id: random_number(), sandbox: writer.sandbox_name(), kinds }
 }
 
 /// Returns a random number.

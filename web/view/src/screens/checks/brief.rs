@@ -45,8 +45,7 @@ fn verified(lines: &[IntegrityLine]) -> Option<String> {
     let (bytes, wrong) = (total(|line| line.bytes_verified), total(|line| line.mismatches));
     let ranges = match wrong {
         0 => "nothing wrong".to_owned(),
-        1 => "1 range wrong; `longhaul integrity` shows where".to_owned(),
-        wrong => format!("{wrong} ranges wrong; `longhaul integrity` shows where"),
+        wrong => format!("{} wrong; `longhaul integrity` shows where", units::count(wrong, "range")),
     };
     (bytes > 0 || wrong > 0).then(|| {
         format!("Read back and compared with what was written: {}, {ranges}.", units::bytes(bytes as f64))

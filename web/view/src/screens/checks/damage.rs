@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::TargetName;
 
+use crate::units::count;
+
 /// Returns the shares of a week whose data was damaged, each once.
 pub fn damaged_shares(weekly: &WeeklySummary) -> Vec<TargetName> {
     let all: BTreeSet<&TargetName> = weekly.pairs.iter().flat_map(|pair| &pair.damaged).collect();
@@ -29,7 +31,7 @@ pub fn damage(targets: &[TargetName]) -> Option<String> {
 
 /// Returns title and text of a notification about wrong ranges on a target.
 pub fn damage_notification(target: &TargetName, ranges: u64) -> (String, String) {
-    let ranges = if ranges == 1 { "1 range".to_owned() } else { format!("{ranges} ranges") };
+    let ranges = count(ranges, "range");
     let text = format!(
         "{ranges} of longhaul's own files on {target} did not read back as written. Check the NAS, its disks and its memory. \
          `longhaul integrity` shows where and how."

@@ -47,7 +47,7 @@ pub fn integrity(lines: &[IntegrityLine], zone: &TimeZone) -> Document {
 pub fn read_back_now(verified: &[VerifiedData], mismatches: usize) -> Option<String> {
     let total = |count: fn(&VerifiedData) -> u64| verified.iter().map(count).sum::<u64>();
     let (files, bytes) = (total(|part| part.files), total(|part| part.bytes));
-    let wrong = if mismatches == 0 { "0 wrong".to_owned() } else { wrong_ranges(mismatches as u64) };
+    let wrong = if mismatches == 0 { "0 wrong".to_owned() } else { count(mismatches, "wrong range") };
     (bytes > 0 || mismatches > 0).then(|| {
         format!("{}, {} read back just now, {wrong}.", count(files, "file"), units::bytes(bytes as f64))
     })
@@ -57,7 +57,8 @@ pub fn read_back_now(verified: &[VerifiedData], mismatches: usize) -> Option<Str
 fn sentence(line: &IntegrityLine) -> Text {
     let verified = units::bytes(line.bytes_verified as f64);
     let tone = if line.mismatches == 0 { Tone::Good } else { Tone::Bad };
-    let wrong = if line.mismatches == 0 { "0 wrong".to_owned() } else { wrong_ranges(line.mismatches) };
+    let wrong =
+        if line.mismatches == 0 { "0 wrong".to_owned() } else { count(line.mismatches, "wrong range") };
     let name = Text::new().target(&line.target);
     let name =
         name.plain(line.protocol.as_ref().map_or_else(String::new, |protocol| format!(" ({protocol})")));
@@ -70,10 +71,6 @@ fn sentence(line: &IntegrityLine) -> Text {
         None => text
             .plain("; none of it is known to have come from the server, so the NAS itself was not tested."),
     }
-}
-
-fn wrong_ranges(number: u64) -> String {
-    if number == 1 { "1 wrong range".to_owned() } else { format!("{number} wrong ranges") }
 }
 
 /// Returns the time over which the data was read, for example ` over 9 weeks`; nothing for less than a day.
@@ -144,8 +141,7 @@ pub fn mismatch_details(detail: &Value) -> String {
 }
 
 fn range(offset: u64, length: u64) -> String {
-    let length = if length == 1 { "1 byte".to_owned() } else { format!("{length} bytes") };
-    format!("{length} from offset {offset}")
+    format!("{} from offset {offset}", count(length, "byte"))
 }
 
 fn facts(mismatch: &StoredMismatch, zone: &TimeZone) -> Vec<Fact> {

@@ -4,6 +4,8 @@ use longhaul_commons::{
     GroupKind, LinkClass, MachineFamily, NasFamily, NasVendor, RoundTripClass, SystemName,
 };
 
+use crate::units::count;
+
 /// Returns a NAS in words, such as "Synology, 4 bays".
 pub(super) fn nas(nas: NasFamily) -> String {
     let vendor = match nas.vendor {
@@ -24,8 +26,7 @@ pub(super) fn nas(nas: NasFamily) -> String {
         NasVendor::Unknown => "NAS not known",
     };
     match nas.bays {
-        Some(1) => format!("{vendor}, 1 bay"),
-        Some(bays) => format!("{vendor}, {bays} bays"),
+        Some(bays) => format!("{vendor}, {}", count(bays, "bay")),
         None => vendor.to_owned(),
     }
 }

@@ -152,10 +152,7 @@ fn e_value(ln_e: f64) -> String {
 
 fn metric_name(key: &str) -> String {
     let found = all_metrics().find(|(task, metric)| key == format!("{}/{}", task.name(), metric.name));
-    found.map_or_else(
-        || key.to_owned(),
-        |(_, metric)| words::with_cache_state(metric.activity, Some(metric.cache)),
-    )
+    found.map_or_else(|| key.to_owned(), |(_, metric)| words::with_cache(metric.activity, metric.cache))
 }
 
 fn chart(index: usize, pair: &MergedPair) -> Option<Chart> {

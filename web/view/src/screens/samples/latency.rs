@@ -6,7 +6,7 @@ use longhaul_model::{CounterScope, LoadContext, MachineStep, Resolution, Timesta
 
 use super::stalls;
 use crate::document::Document;
-use crate::screens::{bytes, or_no_value, seconds, words};
+use crate::screens::{bytes, or_no_value, words};
 use crate::table::Table;
 use crate::text::Text;
 use crate::{time, units};
@@ -148,7 +148,7 @@ fn traffic_cells(step: &TrafficStep) -> [String; 14] {
         bytes(sum.longhaul_read),
         bytes(sum.longhaul_written),
         count(sum.requests),
-        seconds(answer.map(|(count, time)| time as f64 / count as f64 / 1e6)),
+        units::seconds_or_none(answer.map(|(count, time)| time as f64 / count as f64 / 1e6)),
         count(sum.retransmits),
         count(sum.reconnects),
         or_no_value(peak),

@@ -123,8 +123,7 @@ pub fn totals(totals: &[StallTotals]) -> Vec<Fact> {
             0 => String::new(),
             count => format!("; {count} more seen only in longhaul's own runs"),
         };
-        let times =
-            if totals.stalls == 1 { "1 stall".to_owned() } else { format!("{} stalls", totals.stalls) };
+        let times = units::count(totals.stalls, "stall");
         Fact::new(
             totals.target.to_string(),
             format!("{} in total, in {times}{own_runs}", units::duration(totals.seconds)),

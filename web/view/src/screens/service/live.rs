@@ -5,7 +5,7 @@ use longhaul_model::status::{LiveOperation, LiveRunStatus, LiveStatus, Status};
 
 use super::status;
 use crate::document::Document;
-use crate::screens::{or_no_value, seconds};
+use crate::screens::or_no_value;
 use crate::table::Table;
 use crate::text::{Text, Tone};
 use crate::{time, units};
@@ -89,7 +89,7 @@ fn operations(all: &[LiveOperation]) -> Table {
         "errors",
     ]);
     for one in all {
-        let time = |us: Option<f64>| seconds(us.map(|us| us / 1e6));
+        let time = |us: Option<f64>| units::seconds_or_none(us.map(|us| us / 1e6));
         table.row([
             one.operation.clone(),
             one.count.to_string(),
