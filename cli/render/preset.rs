@@ -232,8 +232,8 @@ fn phases(all: &[PhaseSummary]) -> Table {
         table.row([
             phase.phase.clone(),
             cache_text(phase),
-            seconds(phase.seconds),
-            seconds(phase.overhead_seconds),
+            units::seconds_or_none(phase.seconds),
+            units::seconds_or_none(phase.overhead_seconds),
             steady,
             phase.cache_share.map_or("not known".to_owned(), |share| format!("{:.0} %", share * 100.0)),
         ]);

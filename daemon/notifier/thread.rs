@@ -117,14 +117,16 @@ impl NotifierThread {
         self.publish();
     }
 
-    /// Returns the writer of the database. Forgets what belongs to an earlier one, which was damaged or removed: its state of what was
-    /// reported, and results of messages by its row numbers.
+    /// Returns the writer of the database. Forgets what belongs to an earlier one: its state of what was reported, and results of messages
+    /// by its row numbers. If it was only removed and written again, such a message counts as unanswered.
     fn current_writer(&mut self) -> Option<Arc<Writer>> {
         let writer = self.deps.writer.current()?;
         let current = Arc::downgrade(&writer);
         if self.writer.as_ref().is_some_and(|before| !before.ptr_eq(&current)) {
             self.events = None;
             self.unstored.clear();
+            // The queue of the new one may have notifications, and has other counts.
+            self.channels.iter_mut().for_each(Channel::expect_more);
         }
         self.writer = Some(current);
         Some(writer)
@@ -306,6 +308,7 @@ mod tests {
         assert_eq!(numbers, [queue_old(&new_writer, &new.deps.database)]);
         let (channel, at) = ("a".to_owned(), Timestamp::UNIX_EPOCH);
         thread.unstored.push(MessageResult { channel, numbers, status: NotificationStatus::Sent, at });
+        thread.channels[0].set_idle();
         thread.deps.writer.replace(&new_writer);
         thread.deps.database = new.deps.database;
         thread.collect(&status).unwrap();
@@ -314,6 +317,7 @@ mod tests {
         assert!(!reader.notification_state().unwrap().is_empty(), "the state of the digest is stored again");
         let counts = reader.notification_counts("a").unwrap();
         assert_eq!((counts.sent, counts.expired), (0, 1), "the result is not that of its notification");
+        assert_eq!(thread.channels[0].status().expired, 1, "the status has the counts of the new database");
     }
 
     #[test]

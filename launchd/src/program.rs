@@ -5,6 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
+/// Names of what cargo writes beside the programs that it builds (cargo, src/cargo/core/compiler/layout.rs). With `build.build-dir`, the
+/// fingerprints are in another folder.
+const BUILD_FILES: [&str; 2] = [".cargo-lock", ".fingerprint"];
+
 /// The path to use, with a warning if it may not last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StableProgram {
@@ -24,7 +28,9 @@ pub fn stable_program(
     resolve: &dyn Fn(&Path) -> Option<PathBuf>,
 ) -> StableProgram {
     let file = resolve(program).unwrap_or_else(|| program.to_owned());
-    if stability_warning(program).is_none() && stability_warning(&file).is_none() {
+    let exists = |path: &Path| resolve(path).is_some();
+    let warning_of = |path: &Path| stability_warning(path, &exists);
+    if warning_of(program).is_none() && warning_of(&file).is_none() {
         return StableProgram { path: program.to_owned(), warning: None };
     }
     // The path itself comes first, so that a stable link that the user called is kept.
@@ -32,11 +38,11 @@ pub fn stable_program(
     let in_folders = folders.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
     let candidates = [program.to_owned()].into_iter().chain(homebrew_links(&file)).chain(in_folders);
     let same = |path: &PathBuf| resolve(path).as_ref() == Some(&file);
-    match candidates.into_iter().find(|path| stability_warning(path).is_none() && same(path)) {
+    match candidates.into_iter().find(|path| warning_of(path).is_none() && same(path)) {
         Some(path) => StableProgram { path, warning: None },
         None => StableProgram {
             path: program.to_owned(),
-            warning: stability_warning(&file).or_else(|| stability_warning(program)),
+            warning: warning_of(&file).or_else(|| warning_of(program)),
         },
     }
 }
@@ -54,16 +60,18 @@ fn homebrew_links(file: &Path) -> Vec<PathBuf> {
     vec![prefix.join("opt").join(formula).join(&below), prefix.join(below)]
 }
 
-/// Returns the reason why a path may become invalid, judged by its components alone.
-fn stability_warning(path: &Path) -> Option<String> {
+/// Returns the reason why a path may become invalid, judged by its components, and by what `exists` beside it.
+fn stability_warning(path: &Path, exists: &dyn Fn(&Path) -> bool) -> Option<String> {
     let has = |part: &str| path.components().any(|component| component.as_os_str() == part);
+    // The folder of cargo may have any name (`CARGO_TARGET_DIR`).
+    let is_built = || BUILD_FILES.iter().any(|name| exists(&path.with_file_name(name)));
     let why = if has("Cellar") {
         "is in a folder of Homebrew that the next update removes. Run longhaul by its name, as in `longhaul service install`"
     } else if path.starts_with("/nix/store") {
         "is in the Nix store under a name that changes with each update. Install longhaul into a profile"
     } else if has("AppTranslocation") || path.starts_with("/Volumes") {
         "is on another disk or a disk image, or in a folder that macOS uses for downloaded programs. Move longhaul to /usr/local/bin"
-    } else if has("target") && (has("debug") || has("release")) {
+    } else if has("target") && (has("debug") || has("release")) || is_built() {
         "is in a build folder. Install it with `cargo install --path .`"
     } else if ["/tmp", "/private/tmp", "/var/tmp", "/private/var/folders"]
         .iter()
@@ -93,11 +101,13 @@ fn is_version(name: Option<&str>) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the stable path of a program, where each link leads to the given file.
+    /// Returns the stable path of a program, where each link leads to the given file. Cargo has built it if a link is one of its files.
     fn resolved(program: &str, links: &[(&str, &str)], folders: &[&str]) -> StableProgram {
         let resolve = |path: &Path| {
             let link = links.iter().find(|(from, _)| path == Path::new(from));
-            Some(link.map_or_else(|| path.to_owned(), |(_, to)| PathBuf::from(to)))
+            let is_build_file = BUILD_FILES.iter().any(|name| path.ends_with(name));
+            let without_link = || (!is_build_file).then(|| path.to_owned());
+            link.map_or_else(without_link, |(_, to)| Some(PathBuf::from(to)))
         };
         let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
         stable_program(Path::new(program), &folders, &resolve)
@@ -155,6 +165,16 @@ mod tests {
         ] {
             let warning = resolved(path, &[], &[]).warning.unwrap_or_else(|| panic!("{path} has no warning"));
             assert!(warning.contains(part) && warning.contains(path), "{warning}");
+        }
+    }
+
+    #[test]
+    fn build_folder_may_have_any_name() {
+        let program = "/home/ada/builds/release/longhauld";
+        assert_eq!(resolved(program, &[], &[]).warning, None);
+        for file in ["/home/ada/builds/release/.cargo-lock", "/home/ada/builds/release/.fingerprint"] {
+            let warning = resolved(program, &[(file, file)], &[]).warning.unwrap_or_else(|| panic!("{file}"));
+            assert!(warning.contains("cargo install"), "{warning}");
         }
     }
 

@@ -17,7 +17,7 @@ home=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$home"' EXIT
 
-cargo build --quiet --release --locked --workspace --bins --examples
+cargo build --quiet --release --locked --workspace --exclude longhaul-fuzz --bins --examples
 
 start() {   # start NAME LINES: starts a service with these lines in [sampling]
   local name=$1 at=$home/$1

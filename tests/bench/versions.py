@@ -4,7 +4,7 @@
   tests/bench/versions.py BEFORE AFTER [PART ...]   BEFORE and AFTER are folders with release programs (target/release);
                                                     parts: report pages telemetry catchup idle; all of them by default
 
-Needs `cargo build --release --workspace --bins --examples` of both versions. Settings: PAIRS (20), in alternating order; WEEKS (52)
+Needs `cargo build --release --workspace --exclude longhaul-fuzz --bins --examples` of both versions. Settings: PAIRS (20), in alternating order; WEEKS (52)
 of history; SAMPLE_DAYS (60) of samples; IDLE (120), the seconds of an idle window, after SETTLE (330) quiet seconds; FOLDER, in
 which databases are made once and kept. Printed are both medians and the median of the ratios after/before within pairs, with its
 95 % interval (ranks). Processor time is that of the measured process alone (rusage, /proc/PID/task/*/schedstat), so that other work on

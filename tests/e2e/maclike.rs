@@ -12,7 +12,7 @@ use crate::fuse::maclike::MacLike;
 use crate::support::daemon::{BUSY, Daemon, target};
 use crate::support::probing::{Sampling, plan_every};
 use crate::support::{Place, assert_all_ok, assert_failure, machine, mounts, sandbox, tree};
-use longhaul_measure::corpus::tree::Tree;
+use longhaul_corpus::tree::Tree;
 use longhaul_measure::platform::{self, ByteRange, LockAction};
 use longhaul_measure::workloads::Workload;
 use longhaul_model::ProbeKind;

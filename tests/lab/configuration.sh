@@ -1,7 +1,7 @@
-# configuration.sh - for scripts in the simulated machine. It defines `wire`, which sets netem options on both ends of the network, and
-# `configuration`, which prints a service configuration for the simulated machine, with all reasons to
-# skip a round disabled. Its arguments NAME=VALUE replace the defaults of TARGETS, WORKLOADS, FILES (files in a tree), ROUNDS
-# (rounds a day), PROBE and COUNTERS (intervals in seconds).
+# configuration.sh - functions for scripts in the simulated machine: `wire` sets netem options (delay, loss, rate) of both ends of the
+# network; `configuration` prints a service configuration that skips no round because of a backup, heat, low power mode, another link
+# or the time budget. Its arguments NAME=VALUE replace the defaults of TARGETS, WORKLOADS, FILES (files in a tree), ROUNDS (rounds a
+# day), PROBE and COUNTERS (intervals in seconds).
 wire() {   # wire NETEM...
   tc qdisc change dev vec0 root netem limit 20000 "$@"
   nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 "$@"

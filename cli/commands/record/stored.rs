@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use longhaul_measure::corpus::slices::DEFAULT_SLICES;
+use longhaul_corpus::slices::DEFAULT_SLICES;
 use longhaul_measure::workloads::replay_plan;
 use longhaul_recording::Recording;
 use longhaul_service::config_edit::with_replay;

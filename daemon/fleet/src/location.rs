@@ -304,6 +304,8 @@ mod tests {
             let file = credentials(0o600, &format!("{KEY}{redirect}"));
             let error = open_bucket(file.path(), KeyOnlyAlsoInFile).unwrap_err();
             assert!(matches!(error, Error::OtherServer { .. }), "{redirect}: {error}");
+            let (key, _) = redirect.split_once(' ').unwrap();
+            assert!(error.to_string().contains(&format!("`{key}`")), "{redirect}: {error}");
         }
         let own = credentials(0o600, &format!("{KEY}endpoint = \"https://nas.local:9000\"\n"));
         open_bucket(own.path(), KeyOnly).unwrap();

@@ -11,9 +11,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::corpus::Content;
-use crate::corpus::churn::SourceTree;
-use crate::corpus::tree::{Chunk, Tree};
 use crate::error::RunError;
 use crate::platform::{Access, Attributes};
 use crate::recorder::Recorder;
@@ -22,6 +19,9 @@ use crate::workloads::folder_index::build::{BUILD_THREADS, make_chunk};
 use crate::workloads::folder_index::tree_walk::{self, EntryDetail, WalkOptions};
 use crate::workloads::incremental_backup::{copy_tree, source};
 use crate::workloads::photo_batch::{Album, MEAN_PHOTO_BYTES, make_photos};
+use longhaul_corpus::Content;
+use longhaul_corpus::churn::SourceTree;
+use longhaul_corpus::tree::{Chunk, Tree};
 use longhaul_model::draw::draw_below;
 use longhaul_model::{FreeSpaceReserve, median};
 

@@ -1,30 +1,16 @@
-//! Measurement library: platform calls, timed file operations, the sandbox, test data and workloads.
+//! Measurement library: platform calls, timed file operations, the sandbox and workloads.
 //!
 //! Modules: the access to the operating system ([`platform`]), the parsers of its answers ([`parse`]), the timed
-//! file operations of all workloads ([`timed_fs`]), the sandbox on a target ([`sandbox`]), deterministic test data
-//! ([`corpus`]), the workloads ([`workloads`]), comparison with other benchmark tools ([`mod@bench`]), the worker
+//! file operations of all workloads ([`timed_fs`]), the sandbox on a target ([`sandbox`]), the workloads ([`workloads`]), comparison with other benchmark tools ([`mod@bench`]), the worker
 //! process ([`worker`]), checks of a target apart from its speed ([`checks`]), sampling in the background
 //! ([`samplers`]), and longhaul's files on the local disk, their privacy ([`private_files`]) and their
 //! removal ([`local_folder`], [`inventory`]).
 //!
 //! This crate has no async runtime, no SQL and no HTTP.
-//!
-//! ```
-//! use longhaul_measure::corpus::Content;
-//!
-//! // Everything that is written follows from a seed, so that it can be verified weeks later.
-//! let content = Content::new(7, 1);
-//! let mut bytes = vec![0; 4096];
-//! content.fill(8192, &mut bytes);
-//! assert_eq!(content.first_difference(8192, &bytes), None);
-//! bytes[100] ^= 1;
-//! assert_eq!(content.first_difference(8192, &bytes), Some(8192 + 100));
-//! ```
 
 pub mod bench;
 pub mod checks;
 pub mod command_thread;
-pub mod corpus;
 pub mod error;
 pub mod inventory;
 pub mod local_folder;

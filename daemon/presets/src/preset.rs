@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use longhaul_measure::corpus::slices::slice_for_rotation;
+use longhaul_corpus::slices::slice_for_rotation;
 use longhaul_measure::error::RunError;
 use longhaul_measure::workloads::{Job, SliceSelection, Workload};
 use longhaul_model::{Run, Scale};

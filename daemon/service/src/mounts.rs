@@ -86,7 +86,7 @@ impl MountTracker {
         known.follow_point();
         let now = known.mount.as_ref();
         if idle::is_idle(known.compared.as_ref(), now) {
-            self.idle.set_idle(&target.name);
+            self.idle.set_idle(&target.name, known.compared.as_ref());
             return None;
         }
         self.idle.set_mounted(&target.name, known.compared.as_ref(), now);
@@ -96,9 +96,9 @@ impl MountTracker {
         Some(MountChange { target: target.name.clone(), kind, detail })
     }
 
-    /// Returns the targets that have another mount since the last call, also where that is no change, as below an automount.
-    pub fn take_mounted_again(&mut self) -> BTreeSet<TargetName> {
-        self.idle.take_mounted_again()
+    /// Returns the targets whose earlier mount has expired since the last call, also where that is no change, as below an automount.
+    pub fn take_expired(&mut self) -> BTreeSet<TargetName> {
+        self.idle.take_expired()
     }
 
     /// Returns where the disk or share of a target was mounted, if nothing is mounted there any more.
@@ -300,8 +300,8 @@ mod tests {
         for (number, (table, expected)) in steps.into_iter().enumerate() {
             let changes = tracker.update(std::slice::from_ref(&target), &table);
             assert_eq!(changes.first().map(|change| change.kind), expected, "step {number}");
-            let is_again = [3, 5, 7].contains(&number);
-            assert_eq!(tracker.take_mounted_again().len(), usize::from(is_again), "step {number}");
+            let has_expired = [3, 5, 7].contains(&number);
+            assert_eq!(tracker.take_expired().len(), usize::from(has_expired), "step {number}");
         }
     }
 

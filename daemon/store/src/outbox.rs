@@ -224,9 +224,12 @@ impl Writer {
     }
 
     /// Marks pending items that ended before `before` as expired and returns
-    /// their number. First, items that expired after `at` become pending again: the clock was ahead when they did.
+    /// their number. First, items that expired after `at` become pending again: the clock was ahead when they did. None does if
+    /// the last round began after `at`: the clock is behind.
     pub fn expire(&self, signal: Signal, before: Timestamp, at: Timestamp) -> Result<u64> {
-        let restore = "DELETE FROM outbox WHERE signal = ?1 AND status = 'expired' AND at_us > ?2";
+        let restore = "DELETE FROM outbox WHERE signal = ?1 AND status = 'expired' AND at_us > ?2
+            AND NOT EXISTS (SELECT 1 FROM round
+                WHERE number = (SELECT max(number) FROM round) AND started_us > ?2)";
         let insert = format!(
             "INSERT OR IGNORE INTO outbox (signal, item, status, at_us)
             SELECT ?1, item, 'expired', ?3 {} AND ended_us < ?2",

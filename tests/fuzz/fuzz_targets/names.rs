@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use longhaul_measure::corpus::tree::Tree;
+use longhaul_corpus::tree::Tree;
 use longhaul_measure::workloads::WORKLOADS;
 
 libfuzzer_sys::fuzz_target!(|name: &[u8]| {

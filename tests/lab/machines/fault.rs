@@ -12,9 +12,9 @@ const LONG_CAP: u32 = 40;
 pub struct Fault {
     /// Name in the table of results.
     pub name: &'static str,
-    /// Starts the fault on a share. Panics if the lab cannot.
+    /// Starts the fault on a share. Panics if the lab cannot, which ends the suite.
     pub begin: fn(&Lab, &str),
-    /// Ends the fault on a share.
+    /// Ends the fault on a share. Panics if the lab cannot, which ends the suite.
     pub end: fn(&Lab, &str),
     /// Duration in seconds; `None` means until the run is stored.
     pub lasts: Option<u64>,

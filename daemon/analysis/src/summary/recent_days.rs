@@ -33,8 +33,8 @@ pub(super) fn recent_from(days: &BTreeSet<i64>) -> i64 {
     days.iter().nth_back(DAYS_WITHOUT_RESULT).copied().unwrap_or(i64::MIN)
 }
 
-/// Returns the shares that are no longer measured, by index. In the design of sequential weeks each share has weeks without a run, so
-/// none is if it was measured alone before and the others are now.
+/// Returns the shares that are no longer measured, by index. In the design of sequential weeks a share that waits for its next week
+/// is not one of them: its rounds measured no other share.
 pub(super) fn unmeasured_shares(scope: &AnalysisWindow<'_>) -> Vec<(usize, UnmeasuredShare)> {
     let shares = scope.shares();
     let days_of = |share: &usize| scope.run_days[*share].iter();
@@ -44,7 +44,8 @@ pub(super) fn unmeasured_shares(scope: &AnalysisWindow<'_>) -> Vec<(usize, Unmea
     let is_left_out = are_rounds_shared(&days, &scope.shared_days, i64::MAX);
     let describe = |share: usize| {
         let day = days_of(&share).next_back().copied().filter(|last| *last < from)?;
-        if !is_left_out && !are_rounds_shared(&days, &scope.shared_days, day) {
+        // A share that was unavailable in rounds of two did not wait for a week of its own.
+        if !is_left_out && !are_rounds_shared(&days, &scope.common_days, day) {
             return None;
         }
         let target = scope.history.targets[share].name.clone();
@@ -54,8 +55,8 @@ pub(super) fn unmeasured_shares(scope: &AnalysisWindow<'_>) -> Vec<(usize, Unmea
     shares.into_iter().filter_map(describe).collect()
 }
 
-/// Returns whether at least half of the newest days up to a day have a round that measured two shares. A single one may be a round by
-/// hand in a design of sequential weeks.
+/// Returns whether at least half of the newest days up to a day are among `shared_days`, those with a round of two shares. A single
+/// one may be a round by hand in a design of sequential weeks.
 fn are_rounds_shared(days: &BTreeSet<i64>, shared_days: &BTreeSet<i64>, last_day: i64) -> bool {
     let newest = || days.range(..=last_day).rev().take(DAYS_WITHOUT_RESULT + 1);
     2 * newest().filter(|day| shared_days.contains(*day)).count() >= newest().count()

@@ -33,8 +33,10 @@ pub(super) struct AnalysisWindow<'h> {
     pub(super) epoch_rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
     /// Days on which each target has runs in any epoch, sorted, by target index.
     pub(super) run_days: Vec<Vec<i64>>,
-    /// Days with a round that measured two shares.
+    /// Days with a round that measured two shares. A share that was unavailable was not measured.
     pub(super) shared_days: BTreeSet<i64>,
+    /// Days with a round of two shares, measured or not.
+    pub(super) common_days: BTreeSet<i64>,
     /// Runs from which the failure caps follow, by workload and target.
     cap_runs: BTreeMap<(usize, usize), Vec<SelectedRun<'h>>>,
     /// Excluded runs, with the reason.
@@ -118,7 +120,9 @@ impl<'h> AnalysisWindow<'h> {
         });
         let other_scale = exclude(&mut selected, OTHER_SCALE, |found| Some(found.run.scale) == scale);
         let (run_days, cap_runs) = (run_days(history.targets.len(), &selected), cap_runs(history, &selected));
-        let shared_days = shared_days(history, &selected);
+        let is_measured = |run: &RunRecord| run.outcome != Outcome::Unavailable;
+        let shared_days = days_with_two_shares(history, &selected, is_measured);
+        let common_days = days_with_two_shares(history, &selected, |_| true);
         let active_epochs = active_epochs(history.targets.len(), &selected);
         let older = exclude(&mut selected, OLDER_EPOCH, |SelectedRun { run, .. }| {
             active_epochs[run.target].is_some_and(|active| active.epoch == run.epoch)
@@ -153,6 +157,7 @@ impl<'h> AnalysisWindow<'h> {
             epoch_rounds_by_workload,
             run_days,
             shared_days,
+            common_days,
             cap_runs,
             excluded: excluded.into_iter().flatten().collect(),
             stated_round_trip: None,
@@ -290,16 +295,18 @@ fn run_days(targets: usize, runs: &[SelectedRun<'_>]) -> Vec<Vec<i64>> {
     found
 }
 
-/// Returns the days with a round that measured two shares. A share that was unavailable was not measured.
-fn shared_days(history: &History, runs: &[SelectedRun<'_>]) -> BTreeSet<i64> {
+/// Returns the days with a round in which runs of two shares count.
+fn days_with_two_shares(
+    history: &History,
+    runs: &[SelectedRun<'_>],
+    counts: impl Fn(&RunRecord) -> bool,
+) -> BTreeSet<i64> {
     let rounds = runs.chunk_by(|one, next| one.run.round == next.run.round);
     let shared_day = |round: &[SelectedRun<'_>]| {
-        let is_measured = |run: &RunRecord| {
-            history.targets[run.target].role == Role::Share && run.outcome != Outcome::Unavailable
-        };
-        let mut measured = round.iter().filter(|selected| is_measured(selected.run));
-        let first = measured.next()?;
-        measured.any(|other| other.run.target != first.run.target).then_some(first.round?.day)
+        let is_counted = |run: &RunRecord| history.targets[run.target].role == Role::Share && counts(run);
+        let mut counted = round.iter().filter(|selected| is_counted(selected.run));
+        let first = counted.next()?;
+        counted.any(|other| other.run.target != first.run.target).then_some(first.round?.day)
     };
     rounds.filter_map(shared_day).collect()
 }

@@ -11,12 +11,12 @@ use std::time::Duration;
 use super::probe_files::{GrowthOutcome, PreparedProbe, ProbeFiles, ProbeSite};
 use super::probe_schedule::{ClockReading, ProbeSchedule, ProbeSlot, SlotCall};
 use super::{ProbeSwitch, SampleReporter};
-use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;
 use crate::platform::{self, FolderWatch};
 use crate::recorder::{PROBE_THREAD_SLOT, Recorder};
 use crate::sandbox::SandboxLocation;
 use crate::timed_fs::{StopSwitch, TimedFs};
+use longhaul_corpus::apple_double::owner_name;
 use longhaul_model::{Failure, Operation, ProbePlan, ProbeSample, TargetName, Timestamp};
 
 /// Minimum time in nanoseconds between opening the file of a request and the request itself. If opening is slow,

@@ -8,11 +8,11 @@ use std::ffi::{CStr, CString};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::corpus::Content;
 use crate::error::RunError;
 use crate::platform::{Access, monotonic_ns, page_bytes};
 use crate::sandbox::{PROBE_FOLDER as FOLDER, Sandbox, SandboxLocation};
 use crate::timed_fs::{Folder, LINK_CHECK_FILES, OpenFile, TimedFs};
+use longhaul_corpus::Content;
 use longhaul_model::draw::{draw, shuffled_index};
 use longhaul_model::{ProbeKind, ProbePlan};
 

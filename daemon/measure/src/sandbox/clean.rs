@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::folder::Sandbox;
 use super::names::{control_files, is_control_file};
-use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;
 use crate::timed_fs::{MAX_ENTRIES, TimedFs, collect_entries};
+use longhaul_corpus::apple_double::owner_name;
 use longhaul_model::Operation;
 
 /// Mode of a cleaning: list or remove.

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::control_file;
 use super::location::SandboxLocation;
 use super::names::{MARKER_FILE, partial_name};
-use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;
 use crate::platform::{SYSTEM, System};
 use crate::timed_fs::TimedFs;
+use longhaul_corpus::apple_double::owner_name;
 
 /// Version of the layout of a sandbox, stored in its marker.
 const LAYOUT_VERSION: u32 = 1;

@@ -2,10 +2,10 @@
 
 use std::ffi::CStr;
 
-use crate::corpus::Content;
 use crate::error::RunError;
 use crate::platform::{self, Access, SYSTEM, System};
 use crate::timed_fs::OpenFile;
+use longhaul_corpus::Content;
 use longhaul_model::{
     CounterScope, Counters, MAX_COLD_CACHE_SHARE, Protocol, ProtocolFamily, SyncKind, WireTraffic,
 };

@@ -4,11 +4,11 @@ use std::ffi::CString;
 use std::path::Path;
 
 use super::settings::Settings;
-use crate::corpus::slices::slice_for_rotation;
 use crate::error::RunError;
 use crate::platform::{Access, Space};
 use crate::sandbox::{MARKER_FILE, Sandbox};
 use crate::timed_fs::{Session, TimedFs};
+use longhaul_corpus::slices::slice_for_rotation;
 use longhaul_model::{Scale, Timestamp};
 
 /// The inputs of one run of one workload.

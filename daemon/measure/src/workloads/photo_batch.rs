@@ -10,12 +10,12 @@ use super::job::Job;
 use super::leftovers::create_or_replace;
 use super::workload::{ContentLookup, Workload};
 use crate::checks::integrity::KnownContent;
-use crate::corpus::names::to_cstring;
-use crate::corpus::slices::{SliceSets, parse_slice_name, slice_name};
-use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
 use crate::error::RunError;
 use crate::platform::Access;
 use crate::timed_fs::{Buffer, Folder, PhaseSpec, TimedFs};
+use longhaul_corpus::names::to_cstring;
+use longhaul_corpus::slices::{SliceSets, parse_slice_name, slice_name};
+use longhaul_corpus::{Photo, decode, photo_sizes, thumbnail};
 use longhaul_model::draw::shuffled_indices;
 use longhaul_model::{
     ColdMethod, DamagePattern, DataAge, Figure, MIN_VALUES_FOR_P95, Operation, PHOTO_BATCH, Progress, Scale,

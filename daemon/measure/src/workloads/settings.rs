@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::corpus::slices::DEFAULT_SLICES;
+use longhaul_corpus::slices::DEFAULT_SLICES;
 use longhaul_model::FreeSpaceReserve;
 
 /// The settings that all workloads share.

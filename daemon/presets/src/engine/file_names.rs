@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use crate::profile::NamePattern;
-use longhaul_measure::corpus::names::to_cstring;
+use longhaul_corpus::names::to_cstring;
 use longhaul_model::draw::{draw, draw_below};
 
 /// The maximum number of letters in a file name.

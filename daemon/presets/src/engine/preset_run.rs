@@ -1,6 +1,6 @@
 //! One run of a preset: the part of its profile that is executed, and its place on the target.
 
-use longhaul_measure::corpus::names::to_cstring;
+use longhaul_corpus::names::to_cstring;
 use longhaul_measure::error::RunError;
 use longhaul_measure::timed_fs::Folder;
 use longhaul_measure::workloads::Job;

@@ -10,7 +10,7 @@ use super::repetition_log::RepetitionLog;
 use super::thread_work::{PhaseShared, ThreadWork};
 use super::timestamps::Timestamps;
 use crate::profile::{Action, Amount, BlockPosition, FileChoice, FileSharing, Step, StepChoice, ThreadGroup};
-use longhaul_measure::corpus::names::to_cstring;
+use longhaul_corpus::names::to_cstring;
 use longhaul_measure::error::RunError;
 use longhaul_measure::platform::{Access, ByteRange, ListingFields, LockAction};
 use longhaul_measure::timed_fs::{Buffer, OpenFile, TimedFs};

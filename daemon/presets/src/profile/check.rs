@@ -5,8 +5,8 @@ use super::printed_figure::{FigureSource, PrintedFigure};
 use super::schema::{FileSharing, Phase, Profile, StepChoice, ThreadGroup};
 use super::size::Size;
 use super::step::{Action, Amount, BlockPosition, FileChoice, Step};
-use longhaul_measure::corpus::sectors::SECTOR_BYTES;
-use longhaul_measure::corpus::slices::MAX_SLICES;
+use longhaul_corpus::sectors::SECTOR_BYTES;
+use longhaul_corpus::slices::MAX_SLICES;
 use longhaul_measure::recorder::THREAD_SLOTS;
 
 /// The maximum number of files in a set, and of repetitions.

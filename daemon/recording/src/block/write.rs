@@ -66,7 +66,24 @@ impl BlockWriter {
                 self.columns.put(Column::Length, u64::from(length.number()));
             }
             // The others have nothing but names and open files.
-            _ => {
+            Action::Close { .. }
+            | Action::List { .. }
+            | Action::Sync { .. }
+            | Action::Attributes { .. }
+            | Action::AttributesButAccessTime { .. }
+            | Action::HandleAttributes { .. }
+            | Action::SetAttributes { .. }
+            | Action::SetHandleAttributes { .. }
+            | Action::ReadExtendedAttribute { .. }
+            | Action::Lock { .. }
+            | Action::Rename { .. }
+            | Action::HardLink { .. }
+            | Action::SymbolicLink { .. }
+            | Action::ReadLink { .. }
+            | Action::Remove { .. }
+            | Action::CreateFolder { .. }
+            | Action::RemoveFolder { .. }
+            | Action::FreeSpace { .. } => {
                 let (nodes, handles) = action.operands();
                 nodes.into_iter().flatten().for_each(|node| self.put_node(node));
                 handles.into_iter().flatten().for_each(|handle| self.put_handle(handle));

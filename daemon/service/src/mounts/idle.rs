@@ -5,43 +5,44 @@ use std::collections::BTreeSet;
 
 use longhaul_model::{Mount, Protocol, TargetName};
 
-/// Targets whose mount is idle, and those that were mounted again since.
+/// Targets whose mount is idle, and those whose earlier mount has expired.
 #[derive(Debug, Clone, Default)]
 pub struct IdleMounts {
     idle: BTreeSet<TargetName>,
-    mounted_again: BTreeSet<TargetName>,
+    expired: BTreeSet<TargetName>,
 }
 
 impl IdleMounts {
-    /// Records that the mount of a target is idle.
-    pub fn set_idle(&mut self, target: &TargetName) {
-        self.idle.insert(target.clone());
+    /// Records that the mount of a target is idle, and which mount it had before.
+    pub fn set_idle(&mut self, target: &TargetName, before: Option<&Mount>) {
+        let is_new = self.idle.insert(target.clone());
+        // A Mac's mount table has no device numbers. Not once it is mounted again: that may be the access of a new process.
+        if is_new && before.is_some_and(|before| before.device.is_none()) {
+            self.expired.insert(target.clone());
+        }
     }
 
     /// Records that a target is mounted, and which mount it had before.
     pub fn set_mounted(&mut self, target: &TargetName, before: Option<&Mount>, now: Option<&Mount>) {
-        let was_idle = self.idle.remove(target);
+        self.idle.remove(target);
         let Some((before, now)) = before.zip(now) else { return };
-        let has_other_device = match (&before.device, &now.device) {
-            (Some(before), Some(now)) => before != now,
-            // A Mac's mount table has no device numbers.
-            _ => was_idle,
-        };
+        let has_other_device = before.device.is_some() && before.device != now.device;
         // The first access since the service started only mounts it.
         if has_other_device && !expires_into(now, before) {
-            self.mounted_again.insert(target.clone());
+            self.expired.insert(target.clone());
         }
     }
 
-    /// Returns the targets that have another mount since the last call: its device number tells, or without one that it was idle.
-    pub fn take_mounted_again(&mut self) -> BTreeSet<TargetName> {
-        std::mem::take(&mut self.mounted_again)
+    /// Returns the targets whose earlier mount has expired since the last call: the device number of the next one tells, or without a
+    /// number that it is idle.
+    pub fn take_expired(&mut self) -> BTreeSet<TargetName> {
+        std::mem::take(&mut self.expired)
     }
 
     /// Forgets all targets but those that `keep` keeps.
     pub fn retain(&mut self, keep: impl Fn(&TargetName) -> bool) {
         self.idle.retain(&keep);
-        self.mounted_again.retain(keep);
+        self.expired.retain(keep);
     }
 }
 
@@ -119,16 +120,16 @@ mod tests {
         assert!(!is_same(&mounted("0:51"), &mounted("0:52"), &[]));
     }
 
-    /// Returns whether a target counts as mounted again at each step. `None`: its mount is idle.
-    fn mounted_again(steps: &[Option<&Mount>]) -> Vec<bool> {
+    /// Returns whether the earlier mount of a target counts as expired at each step. `None`: its mount is idle.
+    fn expired(steps: &[Option<&Mount>]) -> Vec<bool> {
         let (mut mounts, target) = (IdleMounts::default(), "nas".parse().unwrap());
         let (mut before, mut found) = (None, vec![]);
         for step in steps {
             match step {
-                None => mounts.set_idle(&target),
+                None => mounts.set_idle(&target, before),
                 Some(now) => mounts.set_mounted(&target, before.replace(*now), Some(*now)),
             }
-            found.push(!mounts.take_mounted_again().is_empty());
+            found.push(!mounts.take_expired().is_empty());
         }
         found
     }
@@ -142,13 +143,13 @@ mod tests {
         };
         let [first, second] = ["0:51", "0:52"].map(mounted);
         let steps = [Some(&automount), Some(&first), None, Some(&first), None, Some(&second), Some(&first)];
-        assert_eq!(mounted_again(&steps), [false, false, false, false, false, true, true]);
+        assert_eq!(expired(&steps), [false, false, false, false, false, true, true]);
     }
 
     #[test]
-    fn mount_without_a_device_number_was_made_again_after_it_was_idle() {
+    fn mount_without_a_device_number_has_expired_once_it_is_idle() {
         let share = nfs("/m/nas", "nas:/");
-        let steps = [Some(&share), Some(&share), None, Some(&share)];
-        assert_eq!(mounted_again(&steps), [false, false, false, true]);
+        let steps = [Some(&share), Some(&share), None, None, Some(&share), None];
+        assert_eq!(expired(&steps), [false, false, true, false, false, true]);
     }
 }

@@ -19,7 +19,7 @@ const PROBLEM_PREFIX: &str = "problem:";
 pub struct Tracker {
     targets: Conditions<TargetName>,
     problems: Conditions<MeasuringProblem>,
-    /// Time of the last completed round, of the start of the service, or of the last pause, later by the time asleep since then.
+    /// Time of the last completed round, of the first observation, or of the last pause, later by the time asleep since then.
     last_measured: Option<Timestamp>,
     /// Time of the last observation.
     observed: Option<Timestamp>,
@@ -106,8 +106,8 @@ impl Tracker {
             status.last_round.as_ref().filter(|round| is_completed(round)).map(|round| round.ended_us);
         let gap = self.observed.replace(status.now_us).map(|before| status.now_us.since(before));
         let asleep = gap.filter(|gap| *gap > MAX_GAP).unwrap_or_default();
-        let measured =
-            self.last_measured.unwrap_or(status.started_us).max(completed.unwrap_or(Timestamp::MIN));
+        // Not the start of the service: the tracker may be newer, after the database was replaced or a channel was added.
+        let measured = self.last_measured.unwrap_or(status.now_us).max(completed.unwrap_or(Timestamp::MIN));
         let mut last = measured + asleep;
         let is_wanted =
             matches!(status.state, State::Waiting | State::Measuring) && !status.targets.is_empty();
@@ -287,6 +287,13 @@ mod tests {
             assert!(found.is_empty());
         }
         assert_eq!(reported, ["cannot-measure"]);
+    }
+
+    #[test]
+    fn day_without_a_round_begins_with_the_first_observation() {
+        let rules = Rules { down_after: Duration::ZERO, ..Rules::default() };
+        let found = Tracker::default().observe(&status(30 * 60, waiting()), &rules);
+        assert!(found.is_empty(), "the service may have measured for all its 30 hours: {found:?}");
     }
 
     #[test]

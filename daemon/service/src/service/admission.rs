@@ -1,6 +1,6 @@
 //! Decides whether a round may run, and on which targets: pause, skip rules, budgets, this week's target.
 
-use longhaul_measure::corpus::slices::{DEFAULT_SLICES, slices_for_daily_rotation};
+use longhaul_corpus::slices::{DEFAULT_SLICES, slices_for_daily_rotation};
 use longhaul_model::time::DAY;
 use longhaul_model::{
     Event, FreeSpaceReserve, Hint, MachineSnapshot, NetworkLink, Role, Scale, Target, Timestamp,

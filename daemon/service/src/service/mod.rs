@@ -217,14 +217,13 @@ impl Service {
         let reader = self.database.reader()?;
         let reason = "crash: longhaul or this machine stopped during the round";
         close_open_rounds(&reader, self.database.writer(), reason)?;
-        let counts = reader.round_counts()?;
+        self.rounds.refresh(&reader)?;
         self.scheduler.set_earlier_rounds(reader.count_started_rounds()?, reader.first_scheduled()?);
         if let Some(last) = reader.last_scheduled()? {
             let scheduled = last.round.scheduled.unwrap_or(last.round.started);
-            self.scheduler.continue_after(now, counts.planned(), scheduled);
+            self.scheduler.continue_after(now, self.rounds.counts().planned(), scheduled);
         }
         self.restore_link(&reader)?;
-        self.rounds = RoundLog::new(counts, reader.last_round()?);
         if let Some(event) = reader.last_event(["pause", "resume"])? {
             self.admission.restore_pause(
                 match (event.event.kind.as_str(), event.event.detail["until_us"].as_i64()) {
@@ -314,12 +313,12 @@ impl Service {
         }
     }
 
-    /// Updates the mounts of the targets, also of those behind a symbolic link, and returns their changes. Idle workers of those that
-    /// were mounted again on demand, which is no change, exit.
+    /// Updates the mounts of the targets, also of those behind a symbolic link, and returns their changes. Idle workers of those whose
+    /// earlier mount has expired, which is no change, exit.
     fn update_mounts(&mut self, table: &[Mount]) -> Vec<MountChange> {
         let targets = self.links.resolve(&self.config.targets, table);
         let changes = self.mounts.update(&targets, table);
-        self.workers.shut_down(&self.mounts.take_mounted_again());
+        self.workers.shut_down(&self.mounts.take_expired());
         changes
     }
 
@@ -346,6 +345,7 @@ impl Service {
             Ok(Some(text)) => {
                 self.report_repair(text, now);
                 self.refresh_history(now);
+                self.refresh_rounds();
                 self.handle.clear_problem("database-lost");
             }
             Err(text) => self.handle.raise_problem("database-lost", text, now),

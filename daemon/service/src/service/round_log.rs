@@ -1,6 +1,6 @@
 //! Counts rounds by their outcome, and stores rounds that were skipped or missed.
 
-use longhaul_store::{NewRound, RoundCounts, RoundEnd, RoundStatus, StoredRound};
+use longhaul_store::{NewRound, Reader, RoundCounts, RoundEnd, RoundStatus, StoredRound};
 
 use crate::database::Database;
 use crate::round::RoundResult;
@@ -17,9 +17,14 @@ pub(super) struct RoundLog {
 }
 
 impl RoundLog {
-    /// Creates the log of the rounds that are stored.
-    pub(super) fn new(counts: RoundCounts, last: Option<StoredRound>) -> Self {
-        Self { counts, last: last.and_then(last_round), unstored: vec![] }
+    /// Reads the rounds that are stored. Keeps those that wait to be stored.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be read. Nothing has changed then.
+    pub(super) fn refresh(&mut self, reader: &Reader) -> longhaul_store::Result<()> {
+        (self.counts, self.last) = (reader.round_counts()?, reader.last_round()?.and_then(last_round));
+        Ok(())
     }
 
     /// Returns the number of rounds by outcome.
@@ -76,20 +81,25 @@ fn last_round(round: StoredRound) -> Option<LastRound> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use longhaul_model::Scale;
 
     use super::*;
 
+    fn database(folder: &Path) -> Database {
+        Database::open(&folder.join("longhaul.sqlite"), &[], Timestamp::from_us(1)).unwrap().0
+    }
+
+    fn round(scheduled: Option<i64>) -> NewRound {
+        let scheduled = scheduled.map(Timestamp::from_us);
+        NewRound { scheduled, ..NewRound::new(Timestamp::from_us(1), 1, Scale::Quick) }
+    }
+
     #[test]
     fn skipped_rounds_are_counted_once_they_are_stored() {
         let folder = tempfile::tempdir().unwrap();
-        let (database, _) =
-            Database::open(&folder.path().join("longhaul.sqlite"), &[], Timestamp::from_us(1)).unwrap();
-        let mut log = RoundLog::default();
-        let round = |scheduled: Option<i64>| NewRound {
-            scheduled: scheduled.map(Timestamp::from_us),
-            ..NewRound::new(Timestamp::from_us(1), 1, Scale::Quick)
-        };
+        let (database, mut log) = (database(folder.path()), RoundLog::default());
         log.add_skipped(round(Some(1)), "paused: by the user".to_owned());
         log.add_skipped(round(None), "time-budget: used up".to_owned());
         assert!(log.has_unstored() && log.counts().skipped == 0);
@@ -100,5 +110,18 @@ mod tests {
             "a requested round is not planned"
         );
         assert_eq!(log.last().unwrap().reason.as_deref(), Some("time-budget: used up"));
+    }
+
+    #[test]
+    fn rounds_of_an_earlier_database_are_forgotten() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (before, now) = (database(folder.path()), database(other.path()));
+        let mut log = RoundLog::default();
+        log.add_skipped(round(Some(1)), "paused: by the user".to_owned());
+        log.store(&before).unwrap();
+        log.add_skipped(round(Some(2)), "paused: by the user".to_owned());
+        log.refresh(&now.reader().unwrap()).unwrap();
+        assert_eq!((log.counts(), log.last()), (RoundCounts::default(), None));
+        assert!(log.has_unstored(), "the new database gets the round that waits");
     }
 }

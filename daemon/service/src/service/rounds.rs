@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_model::{Hint, MachineSnapshot, Timestamp};
-use longhaul_store::{NewRound, PlannedRun, RoundStatus};
+use longhaul_store::{NewRound, PlannedRun};
 
 use super::Service;
 use super::admission::RoundFacts;
@@ -198,12 +198,20 @@ impl Service {
         let closed = self
             .database
             .reader()
-            .and_then(|reader| close_open_rounds(&reader, self.database.writer(), reason));
-        for round in closed.into_iter().flatten() {
-            self.scheduler.round_stored(None);
-            if round.round.scheduled.is_some() {
-                self.rounds.count(RoundStatus::CutShort);
-            }
+            .and_then(|reader| close_open_rounds(&reader, self.database.writer(), reason))
+            .unwrap_or_default();
+        closed.iter().for_each(|_| self.scheduler.round_stored(None));
+        // Not only counted: after a repair, the counts may have these rounds as open.
+        if !closed.is_empty() {
+            self.refresh_rounds();
+        }
+    }
+
+    /// Reads the counts and the last of the stored rounds again, after the database was repaired or a round was closed.
+    pub(super) fn refresh_rounds(&mut self) {
+        let result = self.database.reader().and_then(|reader| self.rounds.refresh(&reader));
+        if let Err(error) = result {
+            tracing::warn!(error = error.one_line(), "the rounds cannot be read");
         }
     }
 

@@ -77,7 +77,7 @@ impl Workers {
         }
     }
 
-    /// Asks the idle processes of targets to exit. Their shares were mounted again, and the probe of a process never writes on a file
+    /// Asks the idle processes of targets to exit. Their earlier mounts have expired, and the probe of a process never writes on a file
     /// system with another device number than its first one: after an unmount, that is the disk below. A worker that is away is shut
     /// down when it comes back.
     pub(super) fn shut_down(&mut self, targets: &BTreeSet<TargetName>) {

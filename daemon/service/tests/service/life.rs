@@ -343,6 +343,7 @@ fn new_database_does_not_show_what_the_damaged_one_had() {
         let status = handle.status().unwrap();
         assert!(status.problems.iter().all(|problem| problem.code != "damaged-data"));
         assert!(status.targets.iter().all(|target| target.last_runs.is_none()));
+        assert_eq!(status.rounds.ok, 0, "the pause skips all rounds since");
     };
     let simulation = Simulation::new(folder.path())
         .lasting(5 * HOUR)

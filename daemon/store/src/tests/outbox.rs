@@ -75,3 +75,14 @@ fn items_that_expired_while_the_clock_was_ahead_are_pending_again() {
     assert_eq!(reader.outbox_status(Signal::Traces).unwrap().expired, 0);
     assert_eq!(writer.expire(Signal::Traces, at(1_000), at(2_000)).unwrap(), 1, "it is old now");
 }
+
+#[test]
+fn clock_that_is_behind_makes_no_expired_item_pending() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    finished_round(&writer, at(100));
+    assert_eq!(writer.expire(Signal::Traces, at(1_000), at(2_000)).unwrap(), 1);
+    assert_eq!(writer.expire(Signal::Traces, at(10), at(50)).unwrap(), 0, "before the last round");
+    let outbox = db.reader().outbox_status(Signal::Traces).unwrap();
+    assert_eq!((outbox.pending, outbox.expired), (0, 1));
+}

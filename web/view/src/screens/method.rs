@@ -73,8 +73,8 @@ pub fn scores() -> String {
 pub const LIMITS: [&str; 5] = [
     "The results are only valid for this machine, this network, this server and these tasks.",
     "The system's counters explain only part of why two targets differ; signing, read sizes and caches all contribute.",
-    "Cold means that caches were emptied as far as the system lets a program do that; a run that could not confirm it is marked as \
-     unverified.",
+    "Cold means that the caches of this machine were emptied, or that the data had rested for a day; a run that could not confirm it \
+     is marked as unverified.",
     "Load from users who work on a share during a round is not controlled; it affects all shares of the round equally.",
     "Intervals are valid if days are roughly independent; the report names pairs whose ratio drifts from day to day.",
 ];

@@ -43,8 +43,9 @@ fn time_of(comparison: &Comparison) -> Option<String> {
 }
 
 /// Returns which target is faster on either side of the break-even, as a sentence; `None` unless that is decided and both ends of its
-/// interval lie among the round trip times that were measured. If the verdict names no faster target, its round trip time must lie in
-/// that interval: the sentence would name one for it, too.
+/// interval lie among the round trip times that were measured. If the verdict is open or finds no real difference, its round trip time
+/// must lie in that interval: elsewhere the sentence would name a faster target for it, which the verdict does not. A verdict that a
+/// difference is too small to matter names the faster target itself.
 pub fn break_even(comparison: &Comparison, place: StatedIn<'_>) -> Option<String> {
     let at = comparison.at_round_trip.as_ref().filter(|_| comparison.may_state_break_even())?;
     let crossing = at.break_even_rtt_ms?;

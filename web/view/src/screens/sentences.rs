@@ -259,10 +259,12 @@ pub(super) fn most_of(comparison: &Comparison) -> Option<(&'static str, f64)> {
 
 /// Returns that the mean of all rounds or days says something else than that of the usual ones; empty if it does not.
 fn outliers(comparison: &Comparison) -> String {
-    let Some(((when, mean), (_, slower))) = most_of(comparison).zip(comparison.faster_and_slower()) else {
-        return String::new();
-    };
-    format!(" That is so {when}; the mean of all is {mean:.2}× the time of {slower}.")
+    let Some((when, mean)) = most_of(comparison) else { return String::new() };
+    let Some((faster, slower)) = comparison.faster_and_slower() else { return String::new() };
+    format!(
+        " The difference has this size {when}; averaged over all, {faster} took {mean:.2}× the time of \
+         {slower}."
+    )
 }
 
 /// Returns what is known without a verdict: first about the past, then about how it may go on.

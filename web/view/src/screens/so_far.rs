@@ -24,7 +24,7 @@ pub fn sentence(comparison: &Comparison) -> String {
     if let Some(ratio) = comparison.so_far.ratio_with_outliers {
         return format!(
             "So far, in {}, nothing is certain for {what}: the ratio of more than a tenth of them lies far from that of the others. \
-             Averaged over all of them, {b} took {ratio:.2}× the time of {a}{failures}.",
+             Averaged over all rounds, {b} took {ratio:.2}× the time of {a}{failures}.",
             units::count(rounds, "round")
         );
     }

@@ -38,18 +38,32 @@ fn share_is_left_out_only_after_more_than_a_week() {
     assert_eq!((after(17), after(18)), (0, 1), "days 10 to 16 are seven");
 }
 
+/// Returns the shares that are no longer measured, and whether they are left out.
+fn no_longer_measured(weekly: &WeeklySummary) -> Vec<(&str, bool)> {
+    weekly.unmeasured.iter().map(|share| (share.target.as_str(), share.is_left_out)).collect()
+}
+
 #[test]
 fn removed_share_does_not_take_the_answer_with_it() {
     let scenario = |target: usize, day, turn| noisy_time([10.0, 8.0][target], target, day, turn);
     let mut world = World::pair().simulate(0..56, &scenario);
     world.history.runs.retain(|run| run.target == 1 || run.started < midnight(42));
     let weekly = world.after_days(56);
-    let missing: Vec<(&str, bool)> =
-        weekly.unmeasured.iter().map(|share| (share.target.as_str(), share.is_left_out)).collect();
-    assert_eq!((missing, weekly.pairs.len()), (vec![("smb", false)], 1));
+    assert_eq!((no_longer_measured(&weekly), weekly.pairs.len()), (vec![("smb", false)], 1));
     let Recommendation { target, confidence, .. } = weekly.recommendation;
     assert_eq!(target.map(|name| name.to_string()), Some("nfs".to_owned()));
     assert_eq!(confidence, Some(Confidence::Decided));
+}
+
+#[test]
+fn removed_share_is_named_if_it_was_unavailable_before() {
+    let scenario = |target: usize, day, turn| match (target, day) {
+        (0, 34..) => (Outcome::Unavailable, 0.0),
+        _ => noisy_time([10.0, 8.0][target], target, day, turn),
+    };
+    let mut world = World::pair().simulate(0..56, &scenario);
+    world.history.runs.retain(|run| run.target == 1 || run.started < midnight(42));
+    assert_eq!(no_longer_measured(&world.after_days(56)), [("smb", false)]);
 }
 
 #[test]

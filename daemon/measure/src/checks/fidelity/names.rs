@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
-use crate::corpus::names::plain_names;
+use longhaul_corpus::names::plain_names;
 use longhaul_model::Property;
 
 /// Name of the folder in the sandbox and in the sandbox's manifest.

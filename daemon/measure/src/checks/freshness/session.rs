@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::names::plain_names;
+use longhaul_corpus::names::plain_names;
 use longhaul_model::{ChangeKind, Timestamp};
 
 /// File that exists before a change.

@@ -1,6 +1,6 @@
 //! The content that a file on a target has, as far as longhaul knows it.
 
-use crate::corpus::Content;
+use longhaul_corpus::Content;
 use longhaul_model::{DamagePattern, Timestamp};
 
 /// The content of a file that a workload wrote.

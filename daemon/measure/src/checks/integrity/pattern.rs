@@ -151,7 +151,7 @@ fn shift(compared: Compared<'_>, range: &std::ops::Range<usize>) -> Option<i64> 
 mod tests {
     use super::*;
     use crate::checks::integrity::SeededFile;
-    use crate::corpus::Content;
+    use longhaul_corpus::Content;
     use proptest::prelude::*;
 
     const LENGTH: usize = 20_000;

@@ -2,13 +2,13 @@
 
 use super::slices::{stored_slices, tree};
 use super::tree_walk;
-use crate::corpus::Content;
-use crate::corpus::slices::slice_name;
-use crate::corpus::tree::{Chunk, Tree};
 use crate::error::RunError;
 use crate::platform::{FINDER_INFO, FINDER_INFO_BYTES};
 use crate::timed_fs::{Folder, OpenFile, TimedFs};
 use crate::workloads::{Job, create_or_replace};
+use longhaul_corpus::Content;
+use longhaul_corpus::slices::slice_name;
+use longhaul_corpus::tree::{Chunk, Tree};
 use longhaul_model::{FOLDER_INDEX, Operation, Progress};
 
 /// The number of threads that create files.

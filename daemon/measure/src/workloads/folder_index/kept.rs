@@ -4,12 +4,12 @@ use std::path::{Component, Path, PathBuf};
 
 use super::slices::{stored_slices, tree};
 use crate::checks::integrity::{KnownContent, SeededFile};
-use crate::corpus::Content;
-use crate::corpus::names::as_os_str;
-use crate::corpus::slices::{SliceSets, parse_slice_name, slice_name};
-use crate::corpus::tree::Tree;
 use crate::error::RunError;
 use crate::workloads::Job;
+use longhaul_corpus::Content;
+use longhaul_corpus::names::as_os_str;
+use longhaul_corpus::slices::{SliceSets, parse_slice_name, slice_name};
+use longhaul_corpus::tree::Tree;
 use longhaul_model::DamagePattern;
 
 /// Returns the content of a file by its path in the workload's folder; `None` if it is no file of a tree.

@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 use super::job::Job;
 use super::workload::{ContentLookup, Workload};
-use crate::corpus::apple_double::{FACT_NAME, apple_double_name, owner_name};
-use crate::corpus::slices::{DEFAULT_SLICES, Slice, parse_slice_name, slice_name};
-use crate::corpus::tree::{INBOX, SEARCH_STEM, Totals, Tree};
 use crate::error::RunError;
 use crate::platform::{Access, EntryKind, LISTS_ATTRIBUTES, ListingFields};
 use crate::timed_fs::{Buffer, Folder, ListingBuffer, PhaseSpec, TimedFs, limit_entries};
 use build::TreeFile;
+use longhaul_corpus::apple_double::{FACT_NAME, apple_double_name, owner_name};
+use longhaul_corpus::slices::{DEFAULT_SLICES, Slice, parse_slice_name, slice_name};
+use longhaul_corpus::tree::{INBOX, SEARCH_STEM, Totals, Tree};
 use longhaul_model::draw::shuffled_indices;
 use longhaul_model::{ColdMethod, DataAge, FOLDER_INDEX, Figure, Scale, Timestamp, Unit, VerifiedData};
 use slices::{stored_slices, tree};
@@ -289,7 +289,7 @@ impl TreeVisit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::slices::MAX_FILES;
+    use longhaul_corpus::slices::MAX_FILES;
 
     #[test]
     fn a_folder_name_with_an_impossible_size_is_not_owned() {

@@ -1,9 +1,9 @@
 //! The slices of the tree, and their state in the manifest.
 
-use crate::corpus::slices::SliceSets;
-use crate::corpus::tree::Tree;
 use crate::error::RunError;
 use crate::workloads::Job;
+use longhaul_corpus::slices::SliceSets;
+use longhaul_corpus::tree::Tree;
 use longhaul_model::FOLDER_INDEX;
 
 /// Reads the state of this workload's slices from the manifest.

@@ -2,10 +2,10 @@
 
 use std::ffi::{CStr, CString};
 
-use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;
 use crate::platform::{Attributes, EntryKind, FINDER_INFO, FINDER_INFO_BYTES, ListingFields};
 use crate::timed_fs::{Folder, ListingBuffer, TimedFs};
+use longhaul_corpus::apple_double::owner_name;
 
 /// The amount of information to read about each entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

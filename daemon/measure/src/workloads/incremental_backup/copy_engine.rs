@@ -13,13 +13,13 @@ use std::sync::OnceLock;
 
 use super::listing::{DestinationListing, list_destination};
 use super::local_tree::{LocalFile, LocalTree};
-use crate::corpus::apple_double::owner_name;
-use crate::corpus::churn::SourceTree;
-use crate::corpus::names::as_os_str;
 use crate::error::RunError;
 use crate::platform::{self, Access, TEST_XATTR};
 use crate::timed_fs::{Buffer, Folder, ListingBuffer, OpenFile, TimedFs};
 use crate::workloads::{create_or_replace, unlink_leftover};
+use longhaul_corpus::apple_double::owner_name;
+use longhaul_corpus::churn::SourceTree;
+use longhaul_corpus::names::as_os_str;
 use longhaul_model::SyncKind;
 use longhaul_model::draw::shuffled_indices;
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::checks::integrity::{KnownContent, SeededFile};
-use crate::corpus::Content;
-use crate::corpus::churn::{SourceFile, SourceTree};
+use longhaul_corpus::Content;
+use longhaul_corpus::churn::{SourceFile, SourceTree};
 use longhaul_model::{DamagePattern, Timestamp};
 
 /// The files of a generation of a source.

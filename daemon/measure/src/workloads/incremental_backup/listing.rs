@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::ffi::CString;
 
-use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;
 use crate::platform::{EntryKind, ListingFields};
 use crate::timed_fs::{Folder, ListingBuffer, TimedFs};
+use longhaul_corpus::apple_double::owner_name;
 
 /// The files in a folder on the target, without AppleDouble files.
 pub struct DestinationListing {

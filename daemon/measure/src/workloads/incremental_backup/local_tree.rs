@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::corpus::apple_double::owner_name;
-use crate::corpus::names::as_os_str;
 use crate::error::RunError;
+use longhaul_corpus::apple_double::owner_name;
+use longhaul_corpus::names::as_os_str;
 
 /// A file of the local tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,15 +20,15 @@ use serde::{Deserialize, Serialize};
 use super::job::Job;
 use super::workload::{ContentLookup, Workload};
 use crate::checks::integrity::{KnownContent, WriteTimes};
-use crate::corpus::apple_double::FACT_NAME;
-use crate::corpus::churn::SourceTree;
-use crate::corpus::names::to_cstring;
 use crate::error::RunError;
 use crate::timed_fs::{Folder, PhaseSpec, TimedFs};
 pub use copy_engine::copy_tree;
 use copy_engine::{Differences, scan};
 use kept::KeptGeneration;
 use local_tree::{LocalFile, LocalTree};
+use longhaul_corpus::apple_double::FACT_NAME;
+use longhaul_corpus::churn::SourceTree;
+use longhaul_corpus::names::to_cstring;
 use longhaul_model::{
     ColdMethod, DataAge, Figure, INCREMENTAL_BACKUP, Progress, Scale, Timestamp, Unit, VerifiedData,
 };

@@ -10,11 +10,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::corpus::Content;
-use crate::corpus::apple_double::owner_name;
-use crate::corpus::churn::{SourceFile, SourceTree};
 use crate::error::RunError;
 use crate::platform::{self, TEST_XATTR};
+use longhaul_corpus::Content;
+use longhaul_corpus::apple_double::owner_name;
+use longhaul_corpus::churn::{SourceFile, SourceTree};
 use longhaul_model::FreeSpaceReserve;
 
 /// Creates, replaces and removes files so that the folder has exactly the files of a generation. Refuses if the local disk would

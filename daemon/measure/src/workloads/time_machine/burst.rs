@@ -7,12 +7,12 @@ use super::image::{
     ImageFolders, ImagePlan, ImageState, PARTIAL_SUFFIX, PROPERTY_LISTS, SEED, band_file_name, fill_blocks,
     plan, write_band,
 };
-use crate::corpus::Content;
-use crate::corpus::bands::{BLOCK_BYTES, Block};
 use crate::error::{FoundBytes, RunError};
 use crate::platform::Access;
 use crate::timed_fs::{Buffer, OpenFile, TimedFs};
 use crate::workloads::{Job, create_or_replace};
+use longhaul_corpus::Content;
+use longhaul_corpus::bands::{BLOCK_BYTES, Block};
 use longhaul_model::draw::draw_below;
 use longhaul_model::{ColdMethod, DamagePattern, DataAge, Figure, SyncKind, Unit, VerifiedData};
 

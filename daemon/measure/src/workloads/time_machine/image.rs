@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::speed_test::{self, SpeedTest};
 use crate::checks::integrity::WriteTimes;
-use crate::corpus::bands::{BLOCK_BYTES, Block, band_name};
-use crate::corpus::names::to_cstring;
 use crate::error::RunError;
 use crate::platform::ListingFields;
 use crate::timed_fs::{Folder, TimedFs};
 use crate::workloads::{Job, create_or_replace, unlink_leftover};
+use longhaul_corpus::bands::{BLOCK_BYTES, Block, band_name};
+use longhaul_corpus::names::to_cstring;
 use longhaul_model::{Progress, Scale, Timestamp};
 
 /// The name of the folder and of the manifest entry that both workloads share.

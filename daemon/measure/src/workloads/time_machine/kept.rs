@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::image::{ImagePlan, ImageState, SEED};
 use crate::checks::integrity::KnownContent;
-use crate::corpus::bands::{BLOCK_BYTES, Block, band_name};
+use longhaul_corpus::bands::{BLOCK_BYTES, Block, band_name};
 use longhaul_model::{DamagePattern, Timestamp};
 
 /// Number of bytes that are compared to recognize a block.

@@ -5,11 +5,11 @@
 
 use std::ffi::{CStr, CString};
 
-use crate::corpus::Content;
-use crate::corpus::names::to_cstring;
 use crate::error::RunError;
 use crate::timed_fs::{Buffer, Folder, PhaseSpec, Session, TimedFs};
 use crate::workloads::{Job, create_or_replace, unlink_leftover};
+use longhaul_corpus::Content;
+use longhaul_corpus::names::to_cstring;
 use longhaul_model::{Figure, Unit};
 
 /// The name of the speed test's folder.

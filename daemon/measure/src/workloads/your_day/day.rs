@@ -1,11 +1,11 @@
 //! The recording that is replayed: read from its file, with its plan and everything that follows from it.
 
 use super::names::Paths;
-use crate::corpus::ContentPool;
 use crate::error::RunError;
 use crate::private_files;
 use crate::recorder::THREAD_SLOTS;
 use crate::workloads::Job;
+use longhaul_corpus::ContentPool;
 use longhaul_model::Protocol;
 use longhaul_recording::plan::{FileNumber, LONGEST_PAUSE, Limits};
 use longhaul_recording::{InitialState, MAX_FILE_BYTES, RecordedTimes, Recording, ReplayPlan, content_id};

@@ -20,10 +20,10 @@ use parking_lot::Mutex;
 
 use super::job::Job;
 use super::workload::Workload;
-use crate::corpus::slices::Slice;
 use crate::error::RunError;
 use crate::timed_fs::PhaseSpec;
 pub use day::replay_plan;
+use longhaul_corpus::slices::Slice;
 
 use day::Day;
 use longhaul_model::{DataAge, Figure, Run, Unit, YOUR_DAY};

@@ -3,8 +3,8 @@
 use std::ffi::{CStr, CString};
 use std::path::{Component, Path};
 
-use crate::corpus::slices::MAX_SLICES;
 use crate::platform::NameBelow;
+use longhaul_corpus::slices::MAX_SLICES;
 use longhaul_recording::plan::PlannedNode;
 use longhaul_recording::{FileKind, NodeNumber};
 

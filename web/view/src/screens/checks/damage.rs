@@ -18,7 +18,7 @@ pub fn damage(targets: &[TargetName]) -> Option<String> {
     let names: Vec<&str> = targets.iter().map(|name| name.as_str()).collect();
     let names = names.join(" and on ");
     let consequence = match targets {
-        [_] => "that share is not called better, however fast it is",
+        [_] => "the share is not called better, however fast it is",
         _ => "none of them is called better, however fast it is",
     };
     let text = || {

@@ -102,7 +102,7 @@ fn cells(latency: &LatencyRow) -> Vec<String> {
     };
     let mut row = vec![latency.target.to_string(), latency.kind.name().to_owned(), during.to_owned()];
     row.push(latency.count.to_string());
-    row.extend([latency.p50, latency.p95, latency.p99, latency.max].map(seconds));
+    row.extend([latency.p50, latency.p95, latency.p99, latency.max].map(units::seconds_or_none));
     row.extend(latency.slower_than.iter().chain([&latency.timeouts, &latency.errors]).map(u64::to_string));
     row
 }

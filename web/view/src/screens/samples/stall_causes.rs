@@ -78,7 +78,7 @@ fn evidence(cause: StallCause, evidence: &StallEvidence) -> String {
             "{matching} of {examined} stalls began with the first operation after {} or more without any, and took about {typical}.",
             units::duration(idle(evidence))
         ),
-        StallCause::OnTheHour => format!("{matching} of {examined} slow periods began at a full hour."),
+        StallCause::OnTheHour => format!("{matching} of {examined} slow times began at a full hour."),
         StallCause::Reconnect | StallCause::Wake | StallCause::LinkChange => {
             format!("Seen in {matching} of {examined} stalls; the longest took {typical}.")
         }

@@ -97,7 +97,7 @@ fn push_segment(bytes: &mut Vec<u8>, marker: u8, body: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::Content;
+    use crate::Content;
 
     #[test]
     fn length_constants_match_the_written_bytes() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::corpus::{decode, thumbnail};
+use crate::{decode, thumbnail};
 use proptest::prelude::*;
 use std::convert::Infallible;
 

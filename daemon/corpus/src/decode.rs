@@ -125,7 +125,7 @@ fn segment(head: &[u8], at: usize) -> Option<(u8, Range<usize>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::Photo;
+    use crate::Photo;
     use proptest::prelude::*;
     use std::convert::Infallible;
 

@@ -16,7 +16,7 @@
 //! the ±1023 of a baseline DC coefficient. AC size 10 is the largest that baseline allows (T.81 tables F.1 and
 //! F.2).
 
-use crate::corpus::Content;
+use crate::Content;
 
 /// Number of MCUs between two restart markers.
 pub(super) const INTERVAL_MCUS: u16 = 8;

@@ -3,6 +3,17 @@
 //!
 //! The code is pure and uses neither clocks nor files. The same seed gives the same names, sizes and bytes on
 //! every machine.
+//!
+//! ```
+//! use longhaul_corpus::Content;
+//!
+//! let content = Content::new(7, 1);
+//! let mut bytes = vec![0; 4096];
+//! content.fill(8192, &mut bytes);
+//! assert_eq!(content.first_difference(8192, &bytes), None);
+//! bytes[100] ^= 1;
+//! assert_eq!(content.first_difference(8192, &bytes), Some(8192 + 100));
+//! ```
 
 pub mod apple_double;
 pub mod bands;
