@@ -150,7 +150,7 @@ fn target_order(round: i64, task: u32, before: u64) -> Vec<u64> {
     if before == 0 && task == 0 {
         return (0..targets).collect();
     }
-    shuffled_indices(SEED, round.unsigned_abs() << 8 | u64::from(task) * targets, targets)
+    shuffled_indices(SEED, (round.unsigned_abs() << 8) | (u64::from(task) * targets), targets)
 }
 
 fn end(run: &Run) -> Timestamp {
