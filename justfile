@@ -9,9 +9,8 @@ check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
-    cargo check --quiet --manifest-path tests/fuzz/Cargo.toml
 
-# Run the fast tests, within a minute once built (needs cargo-nextest)
+# Run the fast tests, in about a minute once built (needs cargo-nextest)
 quick:
     cargo nextest run --workspace --locked --profile quick
 
@@ -23,7 +22,7 @@ test:
 accept:
     INSTA_UPDATE=always cargo test --workspace --locked --test e2e screens::
 
-# Run a suite on real SMB, NFS and AFP mounts: protocols, counters, sampling, faults or truth
+# Run a suite of the lab (CONTRIBUTING.md lists them)
 lab suite="protocols":
     cargo test --workspace --locked --no-fail-fast --test lab {{ suite }}:: -- --ignored
 

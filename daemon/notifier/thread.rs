@@ -194,7 +194,7 @@ impl NotifierThread {
     }
 
     /// Stores the results of messages. The database may refuse one for a moment: it is kept, because a notification without a result is
-    /// not sent again.
+    /// not sent a second time.
     fn store_results(&mut self, writer: &Writer) -> longhaul_store::Result<()> {
         while let Some(MessageResult { channel, numbers, status, at }) = self.unstored.first() {
             writer.set_notification_status(channel, numbers.clone(), *status, *at)?;

@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// The credentials file of a user names a server for the bucket of the administrator.
     #[error(
-        "the credentials file {path} names a server (`endpoint`, or a `region` that is none), but the administrator decides that results go to {collection}"
+        "the credentials file {path} names a server (`endpoint`, or a `region` that is not the name of a region), but the administrator decides that results go to {collection}: remove that line"
     )]
     OtherServer {
         /// Path of the file.

@@ -1,10 +1,10 @@
 //! Measurement library: platform calls, timed file operations, the sandbox and workloads.
 //!
 //! Modules: the access to the operating system ([`platform`]), the parsers of its answers ([`parse`]), the timed
-//! file operations of all workloads ([`timed_fs`]), the sandbox on a target ([`sandbox`]), the workloads ([`workloads`]), comparison with other benchmark tools ([`mod@bench`]), the worker
-//! process ([`worker`]), checks of a target apart from its speed ([`checks`]), sampling in the background
-//! ([`samplers`]), and longhaul's files on the local disk, their privacy ([`private_files`]) and their
-//! removal ([`local_folder`], [`inventory`]).
+//! file operations of all workloads ([`timed_fs`]), the sandbox on a target ([`sandbox`]), the workloads
+//! ([`workloads`]), comparison with other benchmark tools ([`mod@bench`]), the worker process ([`worker`]), checks of
+//! a target apart from its speed ([`checks`]), sampling in the background ([`samplers`]), and longhaul's files on the
+//! local disk, their privacy ([`private_files`]) and their removal ([`local_folder`], [`inventory`]).
 //!
 //! This crate has no async runtime, no SQL and no HTTP.
 

@@ -19,8 +19,8 @@ pub(super) struct ServerAddresses {
     /// Addresses of targets that were mounted again since. They count until a worker has found the new one: without an address, a
     /// round could run through a VPN.
     earlier: BTreeMap<TargetName, EarlierAddress>,
-    /// Targets whose worker may not start now. A round does not measure them, or only once after access was granted again, so that an
-    /// earlier address must not skip it.
+    /// Targets whose worker may not start now. A round does not measure them until access is granted again, so that an earlier
+    /// address must not skip the round.
     unusable: BTreeSet<TargetName>,
 }
 

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn share_that_was_mounted_again_gets_a_new_process() {
+    fn share_whose_mount_expired_gets_a_new_process() {
         let folder = tempfile::tempdir().unwrap();
         // A program that runs until its input is closed.
         let arguments = ["-c", "cat > /dev/null"].map(str::to_owned).to_vec();
