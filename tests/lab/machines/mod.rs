@@ -185,7 +185,8 @@ fn target_directory() -> PathBuf {
     scratch.parent().expect("cargo's scratch folder lies in the target folder").to_owned()
 }
 
-/// Returns the path of the program, with `longhauld` in the same folder. What measures is optimized in a debug build, too.
+/// Returns the path of the program, with `longhauld` in the same folder. In a debug build, too, what makes and decodes test data
+/// is optimized.
 pub fn program() -> &'static str {
     env!("CARGO_BIN_EXE_longhaul")
 }
