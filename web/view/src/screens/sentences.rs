@@ -3,10 +3,10 @@
 //! A sentence has the error guarantee of its verdict (docs/methodology.md#verdict-rule) and adds no claim of its own.
 
 use longhaul_analysis::summary::{
-    ChangePart, ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks,
-    Verdict,
+    ChangePart, ClientCaching, Comparison, MIN_REREADS, PairSummary, RatioEstimate, ReliabilityVerdict,
+    SequentialWeeks, Verdict,
 };
-use longhaul_model::CacheState;
+use longhaul_model::{CacheState, TargetName};
 
 use super::checks::damage;
 use super::percent::Percent;
@@ -167,19 +167,11 @@ fn current(comparison: &Comparison, place: StatedIn<'_>) -> String {
                 often_failed(comparison).unwrap_or_default()
             )
         }
-        Verdict::AlreadyClear => {
-            let more = if ratio.value > 1.0 { ratio } else { ratio.inverse() };
-            let decimals = if more.high - more.low < 0.2 { 2 } else { 1 };
-            format!(
-                "Already clear for {what}: {slower} takes {:.decimals$}× as long as {faster} ({:.decimals$} to \
-                 {:.decimals$}×), after {} days.{}",
-                more.value,
-                more.low,
-                more.high,
-                more.days,
-                outliers(comparison)
-            )
-        }
+        Verdict::AlreadyClear => format!(
+            "Already clear for {what}: {slower} takes {}.{}",
+            times_as_long(ratio, faster),
+            outliers(comparison)
+        ),
         Verdict::Faster | Verdict::ClearlyFaster => {
             let clearly = if comparison.verdict == Verdict::ClearlyFaster { "clearly " } else { "" };
             let rounds = comparison.rounds;
@@ -214,6 +206,16 @@ fn current(comparison: &Comparison, place: StatedIn<'_>) -> String {
             )
         }
     }
+}
+
+/// Returns how many times as long as the faster target the other one takes, with the interval and the days that it rests on.
+fn times_as_long(ratio: RatioEstimate, faster: &TargetName) -> String {
+    let more = if ratio.value > 1.0 { ratio } else { ratio.inverse() };
+    let decimals = if more.high - more.low < 0.2 { 2 } else { 1 };
+    format!(
+        "{:.decimals$}× as long as {faster} ({:.decimals$} to {:.decimals$}×), after {} days",
+        more.value, more.low, more.high, more.days
+    )
 }
 
 /// Returns in how many rounds a target failed, if that is more than a tenth of them: of the slower target, whose ratio then says as
