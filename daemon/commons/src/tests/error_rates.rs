@@ -93,6 +93,7 @@ fn rates(population: Population, machines: usize, replicates: u64) -> Rates {
 }
 
 #[test]
+#[ignore = "takes half a minute: .ci/run runs it by name"]
 fn no_difference_is_rarely_shown_however_often_merged() {
     let equal = rates(Population { mean: 0.0, between: 0.0 }, MACHINES, 400);
     assert!(equal.shown <= 0.05 && equal.all_in <= 0.05, "{} {}", equal.shown, equal.all_in);
@@ -102,6 +103,7 @@ fn no_difference_is_rarely_shown_however_often_merged() {
 }
 
 #[test]
+#[ignore = "takes half a minute: .ci/run runs it by name"]
 fn small_effect_is_found_among_sixty_differing_machines() {
     let found = rates(Population { mean: 1.05f64.ln(), between: 0.1 }, 60, 400);
     assert!(found.shown > 0.7, "{}", found.shown);

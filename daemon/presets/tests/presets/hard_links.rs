@@ -14,7 +14,7 @@ use longhaul_measure::recorder::Recorder;
 use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::timed_fs::{PhaseSpec, Reporter, Session, StopSwitch, TimedFs};
 use longhaul_measure::workloads::{Job, WORKLOADS, Workload};
-use longhaul_model::{Outcome, Phase, Progress, Scale};
+use longhaul_model::{Outcome, Phase, Progress, Scale, YOUR_DAY};
 use longhaul_presets::profile::Profile;
 use longhaul_presets::{ContentMode, Preset, catalog};
 
@@ -191,13 +191,30 @@ fn back_up_at_every_point(world: &World, workload: &dyn Workload) {
     }
 }
 
-#[test]
-fn backup_by_hard_links_is_never_changed() {
+/// Makes backups during the tasks that `is_meant` selects. Tasks that wait are tested side by side with the others.
+fn back_up_during(is_meant: impl Fn(&dyn Workload) -> bool) {
     let world = World::with_catalogue();
     for workload in WORKLOADS.iter().filter(|workload| workload.io_policy() == IoPolicy::Default) {
-        back_up_at_every_point(&world, *workload);
+        if is_meant(*workload) {
+            back_up_at_every_point(&world, *workload);
+        }
     }
     world.clean();
+}
+
+#[test]
+fn backup_by_hard_links_is_never_changed() {
+    back_up_during(|workload| !workload.is_paced());
+}
+
+#[test]
+fn backup_is_never_changed_by_a_replay() {
+    back_up_during(|workload| workload.name() == YOUR_DAY.name());
+}
+
+#[test]
+fn backup_is_never_changed_by_other_paced_tasks() {
+    back_up_during(|workload| workload.is_paced() && workload.name() != YOUR_DAY.name());
 }
 
 /// Profile with phases that write in place into existing files, sequentially and at random offsets.
