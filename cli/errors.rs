@@ -1,6 +1,6 @@
 //! Errors of commands: their exit codes and the next step that they name.
 
-use longhaul_model::{Hint, Protocol, with_causes};
+use longhaul_model::{Hint, with_causes};
 use longhaul_service::config::ConfigError;
 
 use crate::client::ClientError;
@@ -28,7 +28,6 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
         cause.downcast_ref::<E>()?.hint()
     }
     let known = [
-        hint_at_automount,
         hint_as::<longhaul_store::Error>,
         hint_as::<longhaul_export::Error>,
         hint_as::<longhaul_fleet::Error>,
@@ -36,17 +35,6 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
         hint_as::<longhaul_launchd::StepError>,
     ];
     error.chain().find_map(|cause| known.iter().find_map(|hint| hint(cause)))
-}
-
-/// Returns the next step if the database is at an idle automount: the next access may mount a local disk there.
-fn hint_at_automount(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let known = cause.downcast_ref::<longhaul_store::Error>()?;
-    let longhaul_store::Error::NotLocal { file_system, .. } = known else { return None };
-    let is_idle = Protocol::Other(file_system.clone()).is_automount();
-    is_idle.then(|| {
-        "open that folder once, so that its disk is mounted, and try again; or give `--database PATH` on a local disk"
-            .to_owned()
-    })
 }
 
 /// Returns the text of an error with its causes, without the next step.
@@ -68,7 +56,7 @@ pub struct UsageError(pub String);
 mod tests {
     use std::path::Path;
 
-    use longhaul_model::Mount;
+    use longhaul_model::{Mount, Protocol};
     use longhaul_service::database_lock::DatabaseLock;
 
     use super::*;

@@ -31,7 +31,7 @@ pub fn start_exporter(
         diagnostics,
         on_status: Box::new(move |status| status_sink.set_telemetry(status)),
     };
-    Exporter::start(parts).context("start the exporter's thread")
+    Exporter::start(parts, handle.problem_reporter("telemetry")).context("start the exporter's thread")
 }
 
 /// Returns the export settings from the configuration and the standard OTEL environment variables; `None` if

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_model::{Hint, Protocol, with_causes};
+use longhaul_model::{Hint, with_causes};
 use longhaul_service::clock::SystemClock;
 use longhaul_service::config::{Config, ConfigError};
 use longhaul_service::crash_loop::CrashLoopGuard;
@@ -76,12 +76,7 @@ pub fn main(version: &'static str) -> ExitCode {
 
 /// Returns an error with its causes and the next step.
 fn error_text(error: &anyhow::Error) -> String {
-    let hint = match store_error(error) {
-        Some(cause) if is_at_automount(cause) => Some(
-            "start longhaul once the disk is mounted, or give `--database PATH` on a local disk".to_owned(),
-        ),
-        cause => cause.and_then(Hint::hint),
-    };
+    let hint = store_error(error).and_then(Hint::hint);
     [with_causes(error.chain())].into_iter().chain(hint).collect::<Vec<_>>().join(": ")
 }
 
@@ -97,15 +92,9 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 fn is_unusable_database(error: &anyhow::Error) -> bool {
     use longhaul_store::Error::{Foreign, NotLocal, SchemaTooNew};
     let is_final = |cause: &longhaul_store::Error| {
-        matches!(cause, NotLocal { .. } | Foreign { .. } | SchemaTooNew { .. }) && !is_at_automount(cause)
+        matches!(cause, NotLocal { .. } | Foreign { .. } | SchemaTooNew { .. }) && !cause.is_at_automount()
     };
     store_error(error).is_some_and(is_final)
-}
-
-/// Returns whether the database is at an idle automount: the next access may mount a local disk there.
-fn is_at_automount(error: &longhaul_store::Error) -> bool {
-    use longhaul_store::Error::NotLocal;
-    matches!(error, NotLocal { file_system, .. } if Protocol::Other(file_system.clone()).is_automount())
 }
 
 fn store_error(error: &anyhow::Error) -> Option<&longhaul_store::Error> {
@@ -276,7 +265,7 @@ fn lock_database(database: &Path) -> anyhow::Result<DatabaseLock> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::Mount;
+    use longhaul_model::{Mount, Protocol};
     use longhaul_store::Error;
 
     use super::*;
@@ -300,6 +289,6 @@ mod tests {
         let error: anyhow::Error = DatabaseLock::acquire(database, &automount).err().unwrap().into();
         assert_eq!(exit_code(&error), 1);
         let text = error_text(&error);
-        assert!(text.contains(": start longhaul once the disk is mounted"), "{text}");
+        assert!(text.contains(": open that folder once, so that its disk is mounted"), "{text}");
     }
 }

@@ -36,7 +36,8 @@ impl FleetExport {
     /// Starts the thread. It does nothing until [`FleetExport::configure`] names a collection.
     pub fn start(deps: FleetExportDeps) -> std::io::Result<Self> {
         let thread = Builder::new().name("fleet-export".to_owned()).stack_size(256 << 10);
-        CommandThread::start(thread, |configs| FleetThread::new(deps).run(configs)).map(Self)
+        let report = deps.handle.problem_reporter("fleet-export");
+        CommandThread::start(thread, |configs| FleetThread::new(deps).run(configs), report).map(Self)
     }
 
     /// Applies a new configuration.

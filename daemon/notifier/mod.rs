@@ -25,7 +25,8 @@ impl Notifier {
     /// Starts the thread. It does nothing until [`Notifier::configure`] is called.
     pub fn start(deps: NotifierDeps) -> std::io::Result<Self> {
         let thread = Builder::new().name("notifier".to_owned()).stack_size(STACK_BYTES);
-        CommandThread::start(thread, |configs| NotifierThread::new(deps).run(configs)).map(Self)
+        let report = deps.handle.problem_reporter("notifications");
+        CommandThread::start(thread, |configs| NotifierThread::new(deps).run(configs), report).map(Self)
     }
 
     /// Applies a new configuration.

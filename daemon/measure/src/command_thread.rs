@@ -1,6 +1,8 @@
 //! A thread that waits for commands, works beside the service, and is left behind if it does not end in time.
 
+use std::any::Any;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 use std::time::Duration;
@@ -20,17 +22,27 @@ pub struct CommandThread<C> {
 }
 
 impl<C: Send + 'static> CommandThread<C> {
-    /// Starts the thread. It runs `work` with its commands, which ends when there are no more.
+    /// Starts the thread. It runs `work` with its commands, which ends when there are no more. If it panics, `report` gets a text
+    /// that says so: nothing waits for the thread, so that its end would go unnoticed.
     ///
     /// # Errors
     ///
     /// The error of the operating system if no thread can be created.
-    pub fn start(thread: Builder, work: impl FnOnce(&Receiver<C>) + Send + 'static) -> io::Result<Self> {
+    pub fn start(
+        thread: Builder,
+        work: impl FnOnce(&Receiver<C>) + Send + 'static,
+        report: impl FnOnce(String) + Send + 'static,
+    ) -> io::Result<Self> {
         let (commands, receiver) = channel();
         let (end, finished) = channel();
         thread.spawn(move || {
             let _end: Sender<()> = end;
-            work(&receiver);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&receiver))) {
+                report(format!(
+                    "stopped because of a mistake in longhaul ({}): restart with `longhaul service restart`",
+                    message(panic.as_ref())
+                ));
+            }
         })?;
         Ok(Self { commands: Mutex::new(Some(commands)), finished: Mutex::new(finished) })
     }
@@ -50,6 +62,12 @@ impl<C: Send + 'static> CommandThread<C> {
     }
 }
 
+/// Returns the message of a panic.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -67,7 +85,7 @@ mod tests {
                 shared.fetch_add(command, Ordering::Relaxed);
             }
         };
-        let thread = CommandThread::start(Builder::new(), work).unwrap();
+        let thread = CommandThread::start(Builder::new(), work, |text| panic!("{text}")).unwrap();
         thread.send(3);
         thread.send(4);
         thread.stop();
@@ -75,10 +93,23 @@ mod tests {
     }
 
     #[test]
+    fn panic_is_reported_with_its_message() {
+        let (reports, reported) = channel();
+        let work = |commands: &Receiver<u32>| assert!(commands.recv() == Ok(3), "not three");
+        let thread =
+            CommandThread::start(Builder::new(), work, move |text| reports.send(text).unwrap()).unwrap();
+        thread.send(4);
+        let text = reported.recv().unwrap();
+        assert!(text.contains("a mistake in longhaul (not three)"), "{text}");
+        thread.send(5);
+        thread.stop();
+    }
+
+    #[test]
     fn thread_that_does_not_end_is_left_behind() {
         let (_held, never) = channel::<()>();
         let work = move |_: &Receiver<()>| never.recv().unwrap_or_default();
-        let thread = CommandThread::start(Builder::new(), work).unwrap();
+        let thread = CommandThread::start(Builder::new(), work, |text| panic!("{text}")).unwrap();
         let began = Instant::now();
         thread.stop();
         assert!(began.elapsed() >= STOP_TIMEOUT);

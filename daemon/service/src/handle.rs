@@ -188,6 +188,12 @@ impl ServiceHandle {
         }
     }
 
+    /// Returns what adds a problem of a part of longhaul that runs beside the service.
+    pub fn problem_reporter(self: &Arc<Self>, part: &'static str) -> impl FnOnce(String) + Send + 'static {
+        let handle = Arc::clone(self);
+        move |text| handle.raise_problem(part, format!("{part}: {text}"), platform::wall_clock())
+    }
+
     /// Adds a problem. Returns true if its code is new or its text has changed.
     fn add_problem(&self, mut problem: Problem) -> bool {
         let mut problems = self.problems.lock();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use longhaul_model::Hint;
+use longhaul_model::{Hint, Protocol};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
@@ -198,6 +198,13 @@ fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
+impl Error {
+    /// Returns whether the database is at an idle automount: the next access may mount a local disk there.
+    pub fn is_at_automount(&self) -> bool {
+        matches!(self, Self::NotLocal { file_system, .. } if Protocol::Other(file_system.clone()).is_automount())
+    }
+}
+
 impl Hint for Error {
     fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -206,6 +213,9 @@ impl Hint for Error {
             }
             Self::Incomplete { .. } => {
                 "copy that file as well, or make copies with `sqlite3 DATABASE \".backup COPY\"`"
+            }
+            Self::NotLocal { .. } if self.is_at_automount() => {
+                "open that folder once, so that its disk is mounted, and try again; or give `--database PATH` on a local disk"
             }
             Self::NotLocal { .. } => "give `--database PATH` on a local disk",
             Self::SchemaTooNew { .. } => "update longhaul, or give another `--database PATH`",

@@ -64,12 +64,12 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Starts the thread. It sends nothing until [`Exporter::configure`] is called.
+    /// Starts the thread. It sends nothing until [`Exporter::configure`] is called. If it panics, `report` gets a text that says so.
     ///
     /// # Errors
     ///
     /// The error of the operating system if no thread can be created.
-    pub fn start(deps: ExporterDeps) -> std::io::Result<Self> {
+    pub fn start(deps: ExporterDeps, report: impl FnOnce(String) + Send + 'static) -> std::io::Result<Self> {
         let status = Arc::new(Mutex::new(ExportStatus::default()));
         let shared = Arc::clone(&status);
         let work = |configs: &Receiver<_>| {
@@ -85,7 +85,7 @@ impl Exporter {
             worker.run(configs);
         };
         let thread = Builder::new().name("telemetry".to_owned()).stack_size(1 << 20);
-        Ok(Self { thread: CommandThread::start(thread, work)?, status })
+        Ok(Self { thread: CommandThread::start(thread, work, report)?, status })
     }
 
     /// Applies new settings. `Ok(None)`: nothing is exported. `Err`: the reason why the settings are invalid;

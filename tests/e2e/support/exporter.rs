@@ -143,7 +143,7 @@ fn exporter(database: &Path, writer: &Arc<Writer>) -> Exporter {
         diagnostics: Diagnostics::default(),
         on_status: Box::new(drop),
     };
-    Exporter::start(parts).unwrap()
+    Exporter::start(parts, |text| panic!("{text}")).unwrap()
 }
 
 /// Returns the value of a string attribute.
