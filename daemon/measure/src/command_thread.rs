@@ -62,10 +62,11 @@ impl<C: Send + 'static> CommandThread<C> {
     }
 }
 
-/// Returns the message of a panic.
+/// Returns the first line of the message of a panic: a problem in the status is one line.
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.and_then(|text| text.lines().next()).unwrap_or("no message")
 }
 
 #[cfg(test)]
@@ -93,9 +94,10 @@ mod tests {
     }
 
     #[test]
-    fn panic_is_reported_with_its_message() {
+    fn panic_is_reported_with_the_first_line_of_its_message() {
         let (reports, reported) = channel();
-        let work = |commands: &Receiver<u32>| assert!(commands.recv() == Ok(3), "not three");
+        let work =
+            |commands: &Receiver<u32>| assert!(commands.recv() == Ok(3), "not three\nbut another number");
         let thread =
             CommandThread::start(Builder::new(), work, move |text| reports.send(text).unwrap()).unwrap();
         thread.send(4);

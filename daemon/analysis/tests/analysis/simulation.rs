@@ -30,7 +30,7 @@ fn tally(world: &World, ratio: f64) -> ErrorRates {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn interval_on_independent_days_keeps_its_error_rate() {
     let missed = |seed: &u64| {
         let looks = daily_intervals(&normal_days(200, *seed), 2, 0.05);
@@ -44,7 +44,7 @@ fn interval_on_independent_days_keeps_its_error_rate() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn equal_targets_are_rarely_called_different() {
     for world in [World::WIRED, World::TYPICAL, World::ROUGH] {
         let tally = tally(&world, 1.0);
@@ -62,7 +62,7 @@ fn looks_of_two_weeks(world: &World, ratio: f64, seed: u64) -> Vec<IntervalAtRou
 /// Reads the statement about the rounds made so far after every round of two weeks. The complete table, over eight weeks
 /// and for other ratios, is in docs/methodology.md#so-far.
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn statement_about_rounds_so_far_is_rarely_wrong_about_them() {
     for world in World::ALL {
         let has_missed = |seed: &u64| looks_of_two_weeks(&world, 1.1, *seed).iter().any(|look| look.misses());
@@ -72,7 +72,7 @@ fn statement_about_rounds_so_far_is_rarely_wrong_about_them() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn first_statement_about_rounds_so_far_comes_within_days() {
     for (ratio, day) in [(1.10f64, 3.0), (1.15, 2.0), (1.25, 1.0)] {
         let first = |seed: u64| {
@@ -86,7 +86,7 @@ fn first_statement_about_rounds_so_far_comes_within_days() {
 
 /// Targets that drift against each other for days break the guarantee (docs/methodology.md#known-limits).
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn drifting_ratio_raises_false_verdicts_and_is_detected() {
     let tally = tally(&World::OWN_DRIFT, 1.0);
     assert!((0.03..=0.15).contains(&tally.share(tally.declared)), "{}", tally.declared);
@@ -104,7 +104,7 @@ fn drifting_ratio_raises_false_verdicts_and_is_detected() {
 /// Checks power and half width against docs/methodology.md#the-study-of-designs. Columns: power at a true 5 %, power at
 /// a true 10 %, half width in percent.
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn power_and_half_width_match_documentation() {
     let worlds =
         [(World::WIRED, 0.99, 1.00, 2.4), (World::TYPICAL, 0.74, 1.00, 4.4), (World::ROUGH, 0.20, 0.67, 9.4)];
@@ -120,7 +120,7 @@ fn power_and_half_width_match_documentation() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn change_is_flagged_and_false_flags_are_rare() {
     let flags = |world: &World, step: f64| {
         let scenario = Scenario { change: Some((28, [0.0, step.ln()])), ..Scenario::eight_weeks([0.0, 0.0]) };
@@ -136,7 +136,7 @@ fn change_is_flagged_and_false_flags_are_rare() {
 
 /// A firmware step that affects both targets cancels out, because targets are paired by round.
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn common_firmware_step_is_no_change_of_the_ratio() {
     let world = World { firmware_step: 0.5, ..World::WIRED };
     let by_day = |seed| day_medians(&simulate_rounds(&world, &Scenario::eight_weeks([0.0, 0.0]), seed), 0, 1);
@@ -144,7 +144,7 @@ fn common_firmware_step_is_no_change_of_the_ratio() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn hangs_change_time_waited_but_hardly_the_speed() {
     let scenario = Scenario { hang_shares: Some([0.004, 0.03]), ..Scenario::eight_weeks([0.0, 0.0]) };
     let (mut speed, mut waited, mut proven) = (0.0, (0.0, 0.0), 0);
@@ -179,7 +179,7 @@ fn verdict_on_day(history: &History, day: i64) -> Option<(IntervalAtDay, Verdict
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn summary_rarely_claims_a_difference_of_equal_targets() {
     let claims = |world: &World| {
         let claims = |history: &History, day| {
@@ -197,7 +197,7 @@ fn summary_rarely_claims_a_difference_of_equal_targets() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn summary_never_names_the_slower_target() {
     for world in World::ALL {
         for seed in 0..SUMMARIES {
@@ -210,7 +210,7 @@ fn summary_never_names_the_slower_target() {
 
 /// The summary counts every round since the first one, with the warm-up that verdicts leave out.
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn summary_speaks_of_the_rounds_so_far_from_the_first_day() {
     let scenario = Scenario { hang_shares: Some([0.0; 2]), ..Scenario::eight_weeks([0.0, 0.3]) };
     let rounds = simulate_rounds(&World::WIRED, &scenario, 5);
@@ -231,7 +231,7 @@ fn summary_speaks_of_the_rounds_so_far_from_the_first_day() {
 
 /// The weekly summary computes the interval from runs. The result must equal the interval computed directly from days.
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn summary_interval_equals_interval_of_its_days() {
     // The day of the first run and the next day are warm-up.
     let first_counted_day = 2;
@@ -254,7 +254,7 @@ fn comparison_at_round_trip(world: &World, ratio: f64, seed: u64) -> Comparison 
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn summary_is_true_at_its_round_trip_time() {
     let world = World::WITH_ROUND_TRIP[0];
     let wander = world.round_trip.unwrap();
@@ -272,7 +272,7 @@ fn summary_is_true_at_its_round_trip_time() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn summary_without_round_trip_times_is_not_adjusted() {
     let found = comparison_at_round_trip(&World::TYPICAL, 1.1, 1);
     assert_eq!((found.at_round_trip, found.rtt_unused), (None, None));
@@ -280,7 +280,7 @@ fn summary_without_round_trip_times_is_not_adjusted() {
 
 /// Targets that drift against each other are called different in at most one in twenty eight-week histories.
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn drifting_ratio_is_rarely_claimed_as_a_difference() {
     let claims = |seed: &u64| {
         let days = day_medians(

@@ -39,7 +39,7 @@ fn assert_recall(injection: Injection, hours: u32) {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn a_thousand_quiet_hours_have_at_most_ten_false_names() {
     let found = false_names(1000, 1);
     println!("false names in 1,000 windows of an hour: {} {found:?}", found.len());
@@ -47,7 +47,7 @@ fn a_thousand_quiet_hours_have_at_most_ten_false_names() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn quiet_days_have_false_names_in_at_most_one_percent() {
     let found = false_names(100, 24);
     println!("false names in 100 windows of a day: {} {found:?}", found.len());
@@ -55,49 +55,49 @@ fn quiet_days_have_false_names_in_at_most_one_percent() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn pulses_are_named_within_three_hours() {
     assert_recall(Injection::Pulses, 3);
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn short_commits_are_named_within_eight_hours() {
     assert_recall(Injection::ShortCommit, 8);
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn long_commits_are_named_within_three_days() {
     assert_recall(Injection::LongCommit, 72);
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn retransmission_timeouts_are_named_within_an_hour() {
     assert_recall(Injection::Loss, 1);
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn delayed_acks_are_named_within_an_hour() {
     assert_recall(Injection::DelayedAck, 1);
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn spinning_up_is_named_within_a_day() {
     assert_recall(Injection::SpinUp, 24);
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn hourly_backup_is_named_within_a_day() {
     assert_recall(Injection::Backup, 24);
 }
 
 #[test]
-#[ignore = "takes minutes without optimization: .ci/run runs it with it"]
+#[ignore = "takes minutes without optimization: .ci/run runs it optimized"]
 fn stalls_with_an_event_are_named_within_an_hour() {
     for cause in [StallCause::Reconnect, StallCause::Wake, StallCause::LinkChange] {
         assert_recall(Injection::Event(cause), 1);
