@@ -161,7 +161,7 @@ fn print_result(
 /// Returns the targets that no run of the trial could use.
 fn unused_targets(session: &Session, started: Timestamp) -> anyhow::Result<BTreeSet<TargetName>> {
     let filter = RunFilter { since: Some(started), ..RunFilter::default() };
-    let runs = Reader::open(&session.database)?.runs(&filter)?;
+    let runs = Reader::open(&session.database)?.runs_without_phases(&filter)?;
     let (unusable, usable): (Vec<Run>, Vec<Run>) =
         runs.into_iter().map(|stored| stored.run).partition(|run| run.outcome == Outcome::Unavailable);
     let mut unused: BTreeSet<TargetName> = unusable.into_iter().map(|run| run.target).collect();

@@ -26,6 +26,7 @@ mod fuse;
 mod hang;
 #[cfg(target_os = "linux")]
 mod hostile_peers;
+mod hostile_receivers;
 mod init;
 mod integrity;
 #[cfg(target_os = "linux")]

@@ -78,13 +78,12 @@ pub(crate) fn origin(connection: &Connection) -> Result<FileOrigin, Fault> {
     let snapshot = connection.unchecked_transaction()?;
     let application = pragma(&snapshot, "application_id")?;
     let version = pragma(&snapshot, "user_version")?;
+    // A version below the first one was not written by longhaul.
+    if application == i64::from(APPLICATION_ID) && version > 0 {
+        return Ok(FileOrigin::Longhaul(version));
+    }
     let objects: i64 = snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    Ok(match application {
-        // A version below the first one was not written by longhaul.
-        _ if application == i64::from(APPLICATION_ID) && version > 0 => FileOrigin::Longhaul(version),
-        0 if version == 0 && objects == 0 => FileOrigin::Empty,
-        _ => FileOrigin::Foreign,
-    })
+    Ok(if [application, version, objects] == [0; 3] { FileOrigin::Empty } else { FileOrigin::Foreign })
 }
 
 /// Applies all missing migrations, each in its own transaction.

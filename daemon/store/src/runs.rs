@@ -18,6 +18,13 @@ pub(crate) const RUNS_QUERY: &str = "SELECT run.*, target.name AS target_name
 
 /// Converts a row of [`RUNS_QUERY`] to a run and reads its phases from their tables.
 pub(crate) fn stored_run(cx: &Connection, row: &Row<'_>) -> Result<StoredRun, Fault> {
+    let mut stored = without_phases(row)?;
+    stored.run.phases = phases(cx, stored.number)?;
+    Ok(stored)
+}
+
+/// Converts a row of [`RUNS_QUERY`] to a run without phases.
+pub(crate) fn without_phases(row: &Row<'_>) -> Result<StoredRun, Fault> {
     let row = TableRow::numbered(row, "run")?;
     let run = Run {
         round: row.get("round")?,
@@ -30,7 +37,7 @@ pub(crate) fn stored_run(cx: &Connection, row: &Row<'_>) -> Result<StoredRun, Fa
         started_us: row.time("started_us")?,
         utc_offset_seconds: row.get("utc_offset_seconds")?,
         seconds: row.get("seconds")?,
-        phases: phases(cx, row.number)?,
+        phases: vec![],
         failure: failure(row)?,
         facts: row.json("facts")?,
         conditions: row.json("conditions")?,

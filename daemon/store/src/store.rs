@@ -184,7 +184,14 @@ fn configure(connection: &Connection, busy_timeout: Duration) -> Result<(), Faul
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    keep_plans(connection)?;
     Ok(())
+}
+
+/// Keeps SQLite from preparing a statement again whenever its values change. It would look for a better plan in statistics about the
+/// tables (`sqlite_stat4`), which longhaul does not collect.
+pub(crate) fn keep_plans(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
 }
 
 /// Switches the database to write-ahead logging. SQLite ignores the busy timeout for this statement, so the

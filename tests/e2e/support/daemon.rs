@@ -12,9 +12,6 @@ use serde_json::Value;
 
 use super::{Place, machine};
 
-/// Time between two questions for the status. The service and the test spend a few milliseconds on each.
-const STATUS_INTERVAL: Duration = Duration::from_millis(50);
-
 /// Configuration with tiny trees, one cheap workload, a round every ten seconds, and all reasons to skip disabled.
 pub const BUSY: &str = concat!(
     r#"
@@ -104,12 +101,13 @@ impl<'a> Daemon<'a> {
     pub fn wait_for(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
         loop {
+            let asked = Instant::now();
             let status = self.status();
             if is_so(&status) {
                 return status;
             }
             assert!(began.elapsed() < machine::TIMEOUT, "timed out waiting for {what}: {status}");
-            std::thread::sleep(STATUS_INTERVAL);
+            machine::pause_after_poll(asked.elapsed());
         }
     }
 

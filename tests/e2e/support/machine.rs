@@ -11,17 +11,27 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 /// Time after which a waiting test fails. It is a generous limit for slow machines, not a performance requirement.
 pub const TIMEOUT: Duration = Duration::from_secs(180);
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Shortest and longest time between two polls.
+const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(300)];
 /// User and group id of the unprivileged user (65534).
 const NOBODY: u32 = 65534;
 
 /// Polls until a condition is true. Panics after [`TIMEOUT`].
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
-    while !is_so() {
+    loop {
+        let polled = Instant::now();
+        if is_so() {
+            return;
+        }
         assert!(began.elapsed() < TIMEOUT, "timed out waiting for {what}");
-        std::thread::sleep(POLL_INTERVAL);
+        pause_after_poll(polled.elapsed());
     }
+}
+
+/// Sleeps for nine times as long as a poll took, so that tests that wait leave the processors to the others.
+pub fn pause_after_poll(took: Duration) {
+    std::thread::sleep((took * 9).clamp(PAUSES[0], PAUSES[1]));
 }
 
 /// Requests real-time priority for this thread and for everything that it starts from now on, for a test that

@@ -17,6 +17,7 @@ pub mod real_programs;
 pub mod receiver;
 pub mod schema;
 pub mod systemd;
+pub mod tcp_server;
 pub mod template;
 pub mod tree;
 pub mod weeks;

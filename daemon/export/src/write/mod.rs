@@ -22,7 +22,7 @@ pub enum Format {
     Csv,
     /// JSON Lines: one object per row, without the keys of unknown values.
     Json,
-    /// Apache Parquet, compressed with zstd.
+    /// Apache Parquet, compressed with gzip.
     Parquet,
 }
 

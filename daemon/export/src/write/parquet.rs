@@ -1,10 +1,10 @@
-//! Writes tables as Parquet, compressed with zstd, without the Arrow libraries. Rows are buffered and written
+//! Writes tables as Parquet, compressed with gzip, without the Arrow libraries. Rows are buffered and written
 //! one row group at a time, column by column.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::basic::{Compression, ConvertedType, GzipLevel, LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -45,7 +45,7 @@ impl<'a> Parquet<'a> {
         let fields = columns.iter().map(column_type).collect::<Result<Vec<_>, _>>().map_err(io_error)?;
         let schema = Type::group_type_builder("longhaul").with_fields(fields).build().map_err(io_error)?;
         let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_compression(Compression::GZIP(GzipLevel::default()))
             .set_created_by(concat!("longhaul ", env!("CARGO_PKG_VERSION")).to_owned());
         let properties = Arc::new(properties.build());
         let writer = SerializedFileWriter::new(to, Arc::new(schema), properties).map_err(io_error)?;

@@ -1,6 +1,6 @@
 //! A NAS on real sockets that answers wrongly, slowly, without end, from elsewhere or never.
 
-#[path = "../../../notify/tests/servers/tcp.rs"]
+#[path = "../../../../tests/e2e/support/tcp_server.rs"]
 mod tcp;
 
 use std::io::Write;

@@ -5,6 +5,7 @@
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,7 +15,7 @@ use longhaul_measure::recorder::Recorder;
 use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::timed_fs::{PhaseSpec, Reporter, Session, StopSwitch, TimedFs};
 use longhaul_measure::workloads::{Job, WORKLOADS, Workload};
-use longhaul_model::{Outcome, Phase, Progress, Scale, YOUR_DAY};
+use longhaul_model::{Outcome, Phase, Progress, Scale};
 use longhaul_presets::profile::Profile;
 use longhaul_presets::{ContentMode, Preset, catalog};
 
@@ -160,19 +161,17 @@ fn assert_unchanged(before: &[BackupFile]) {
     }
 }
 
-/// Makes a backup at each point of a workload in turn. The backup must not change, and the next run, without a new
-/// backup, must succeed.
-fn back_up_at_every_point(world: &World, workload: &dyn Workload) {
+/// Runs a workload once, then with a backup at each of the points, in turn. The backup must not change, and the next run, without a
+/// new backup, must succeed.
+fn back_up_at(world: &World, workload: &dyn Workload, points: impl Fn(usize) -> Range<usize>) {
     let mut rotation = 0;
     let mut next = |point| {
         rotation += 1;
         world.run_with_backup(workload, point, rotation)
     };
-    let points = next(usize::MAX).points;
-    assert!(points > 1, "{} must have phases", workload.name());
-    // A paced task takes its real time, so only its preparation and first phase are tested.
-    let last = if workload.is_paced() { 2 } else { points };
-    for point in 0..last {
+    let reached = next(usize::MAX).points;
+    assert!(reached > 1, "{} must have phases", workload.name());
+    for point in points(reached) {
         let run = next(point);
         assert!(!run.files.is_empty(), "{} at point {point}: the backup is empty", workload.name());
         assert_unchanged(&run.files);
@@ -191,30 +190,37 @@ fn back_up_at_every_point(world: &World, workload: &dyn Workload) {
     }
 }
 
-/// Makes backups during the tasks that `is_meant` selects. Tasks that wait are tested side by side with the others.
-fn back_up_during(is_meant: impl Fn(&dyn Workload) -> bool) {
-    let world = World::with_catalogue();
-    for workload in WORKLOADS.iter().filter(|workload| workload.io_policy() == IoPolicy::Default) {
-        if is_meant(*workload) {
-            back_up_at_every_point(&world, *workload);
-        }
-    }
-    world.clean();
+fn back_up_at_every_point(world: &World, workload: &dyn Workload) {
+    back_up_at(world, workload, |reached| 0..reached);
+}
+
+/// Returns the everyday tasks, without those that only differ in how urgent their requests are.
+fn tasks() -> impl Iterator<Item = &'static dyn Workload> {
+    WORKLOADS.iter().copied().filter(|task| task.io_policy() == IoPolicy::Default)
 }
 
 #[test]
 fn backup_by_hard_links_is_never_changed() {
-    back_up_during(|workload| !workload.is_paced());
+    let world = World::with_catalogue();
+    tasks().filter(|task| !task.is_paced()).for_each(|task| back_up_at_every_point(&world, task));
+    world.clean();
 }
 
+/// They mostly wait, hence all at once, and only at their preparation and at their first phase.
 #[test]
-fn backup_is_never_changed_by_a_replay() {
-    back_up_during(|workload| workload.name() == YOUR_DAY.name());
-}
-
-#[test]
-fn backup_is_never_changed_by_other_paced_tasks() {
-    back_up_during(|workload| workload.is_paced() && workload.name() != YOUR_DAY.name());
+fn backup_is_never_changed_by_paced_tasks() {
+    let at_point = |task: &dyn Workload, point: usize| {
+        let world = World::with_catalogue();
+        back_up_at(&world, task, |_| point..point + 1);
+        world.clean();
+    };
+    std::thread::scope(|scope| {
+        for task in tasks().filter(|task| task.is_paced()) {
+            for point in 0..2 {
+                scope.spawn(move || at_point(task, point));
+            }
+        }
+    });
 }
 
 /// Profile with phases that write in place into existing files, sequentially and at random offsets.

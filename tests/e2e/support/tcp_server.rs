@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Counters of a server, and the requests that it got.
 pub struct Log {
     sent: AtomicU64,
-    pub(super) is_contacted: AtomicBool,
+    pub is_contacted: AtomicBool,
     requests: Sender<String>,
 }
 
@@ -29,7 +29,7 @@ impl Log {
 /// A server on 127.0.0.1 that treats every connection alike.
 pub struct Server {
     pub port: u16,
-    pub(super) log: Arc<Log>,
+    pub log: Arc<Log>,
     requests: Receiver<String>,
 }
 

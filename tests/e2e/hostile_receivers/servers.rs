@@ -1,19 +1,17 @@
-//! Servers on real sockets that answer wrongly, slowly, endlessly or never.
-
-mod tcp;
+//! More behaviours of a [`Server`]: conversations over SMTP, and TLS.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::support::tcp_server::{Server, http_answer};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-pub use tcp::{Server, http_answer};
 
 /// Certificate of [`Server::encrypted`], which is its own authority, for 127.0.0.1.
-pub const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/collector/certificate.pem");
-const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/collector/key.pem");
+pub const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/collector/certificate.pem");
+const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/collector/key.pem");
 
 impl Server {
     /// Sends these lines one after the other: the first at once, each other after something was received.

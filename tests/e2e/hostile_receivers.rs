@@ -1,6 +1,5 @@
-//! Receivers that misbehave: each attempt ends in time, takes bounded memory, and is judged by what the receiver can know.
-
-#![allow(clippy::unwrap_used)]
+//! Receivers of notifications that misbehave: each attempt ends in time, takes bounded memory, and is judged by what the receiver can
+//! know. They are tried here, and not beside the code, because four tests wait for the limit of 15 s: here others run meanwhile.
 
 mod servers;
 
@@ -11,7 +10,7 @@ use longhaul_notify::{
     ChannelConfig, Delivery, Email, Encryption, HttpService, Message, Receiver, Secret, SecretSource, Sender,
     TIMEOUT, Webhook,
 };
-use servers::{Server, http_answer};
+use crate::support::tcp_server::{Server, http_answer};
 
 /// Time that an attempt may take beyond its limit on a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
