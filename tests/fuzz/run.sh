@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs fuzz targets and prints a table. No input may allocate more than 64 MB in one piece, or take more than 10 seconds: a second,
 # and time in which other programs have the processor. The column `slowest` is in whole seconds.
-#   tests/fuzz/run.sh [--runs N] [--seconds N] [--timeout N] [--at-once N] [--without-sanitizer] [TARGET...]
+#   tests/fuzz/run.sh [--runs N] [--seconds N] [--timeout N] [--at-once N] [--without-sanitizer | --quick] [TARGET...]
 #     each target ends at the first limit (default: 60 seconds); --timeout: seconds for an input (default: 10); --at-once: how many
 #     targets run at the same time (default: 1); --without-sanitizer: for millions of inputs, but memory errors of unsafe code go
-#     unseen (`cifs` tried 2.7 and 2.9 times as many in 15 s); default of TARGET: all
+#     unseen (`cifs` tried 2.7 and 2.9 times as many in 15 s); --quick: nor optimization, and the crates of others as `cargo test` has
+#     built them, which saves most of the build; default of TARGET: all
 # Starts from real outputs (the fixtures of the tests); found inputs are kept in target/corpus/.
 # Needs no other compiler than the tests do: RUSTC_BOOTSTRAP opens the sanitizer of a stable compiler. Ends with 1 if a target fails.
 set -euo pipefail
@@ -16,15 +17,16 @@ export ASAN_OPTIONS=detect_odr_violation=0
 # names functions by their symbols.
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_STRIP=none \
   CARGO_PROFILE_RELEASE_LTO=false
-limits='' timeout=10 at_once=1 sanitizer=-Zsanitizer=address folder=target limit='-malloc_limit_mb=64'
+limits='' timeout=10 at_once=1 sanitizer=-Zsanitizer=address folder=target limit='-malloc_limit_mb=64' quick=''
 while [[ ${1:-} == --* ]]; do
   case $1 in
     --runs) limits+=" -runs=$2" ;;
     --seconds) limits+=" -max_total_time=$2" ;;
     --timeout) timeout=$2 ;;
     --at-once) at_once=$2 ;;
-    --without-sanitizer)
+    --without-sanitizer | --quick)
       sanitizer='' folder=target/without-sanitizer limit=''
+      [ "$1" != --quick ] || quick=1
       mkdir -p "$folder"
       cc -O2 -shared -fPIC -o "$folder/limit_allocations.so" limit_allocations.c
       export LONGHAUL_PRELOAD=$PWD/$folder/limit_allocations.so CARGO_PROFILE_RELEASE_OPT_LEVEL=2
@@ -42,15 +44,24 @@ done
 platform=$(rustc -vV | sed -n 's/^host: //p')
 # The options of cargo-fuzz: which branches an input takes, and an allocator that checks each access. Not its tracing of compared
 # numbers, which took 43 % of the time of `cifs`; compared texts, which the parsers here look for, are traced by libFuzzer itself.
-RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 RUSTFLAGS='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
+coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
   -Cllvm-args=-simplifycfg-branch-fold-threshold=0
-  '"$sanitizer"' -Cdebug-assertions --cfg fuzzing' \
-  cargo build --quiet --release --locked --target "$platform" --target-dir "$folder" "${targets[@]/#/--bin=}" >&2
+  -Cdebug-assertions --cfg fuzzing"
+export coverage
+programs=$folder/$platform/release
+if [ -n "$quick" ]; then
+  # --workspace selects the same features as the tests.
+  programs=${CARGO_TARGET_DIR:-../../target}/debug
+  RUSTC_WORKSPACE_WRAPPER=$PWD/instrument cargo build --quiet --workspace --locked "${targets[@]/#/--bin=}" >&2
+else
+  RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 RUSTFLAGS="$coverage $sanitizer" \
+    cargo build --quiet --release --locked --target "$platform" --target-dir "$folder" "${targets[@]/#/--bin=}" >&2
+fi
 mkdir -p target/logs
 # Targets with files of their own put them into memory; a fuzzing program ends without removing them.
 TMPDIR=$(mktemp -d -p /dev/shm)
-export TMPDIR limits limit timeout programs=$folder/$platform/release
+export TMPDIR limits limit timeout programs
 trap 'rm -rf "$TMPDIR"' EXIT
 
 fuzz() {   # runs one target and prints its row; of one that fails also the end of its output, which has the input in Base64
