@@ -100,7 +100,7 @@ fn killed_real_collector_receives_every_run_exactly() {
         ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta"),
     ];
     let running = collector.start();
-    let export = Export::new(4, &variables);
+    let export = Export::new(28, &variables);
     let kills_while_sending = export_to_killed_collector(&export, &collector, running, KILLS);
     assert!(
         kills_while_sending > KILLS / 2,
@@ -145,7 +145,7 @@ fn killed_collector_receives_every_run_over_grpc() {
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta"),
     ];
-    let export = Export::new(1, &variables);
+    let export = Export::new(7, &variables);
     let running = collector.start();
     machine::wait_until("a refusal", || {
         export.status(Signal::Traces).last_failure.is_some_and(|why| why.contains("certificate"))
@@ -210,7 +210,7 @@ fn real_prometheus_p99_is_within_one_bucket() {
     let prometheus = Prometheus::start(&programs, folder.path(), None);
     let endpoint = format!("http://127.0.0.1:{}/api/v1/otlp", prometheus.port);
     let export = Export::new(
-        1,
+        7,
         &[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
             ("OTEL_TRACES_EXPORTER", "none"),

@@ -146,7 +146,7 @@ fn duckdb_finds_the_same_counts_and_quantiles() {
     let python = PathBuf::from(python);
     let place = Place::new();
     fs::create_dir_all(place.data()).unwrap();
-    synthetic_history::fill_database(&place.database(), (synthetic_history::BEGIN, 2)).unwrap();
+    synthetic_history::fill_database(&place.database(), synthetic_history::BEGIN, 14).unwrap();
     let expected = quantiles(&history(&place));
     assert_eq!(expected.len(), 16);
     for (format, reader) in [("csv", "read_csv"), ("json", "read_json"), ("parquet", "read_parquet")] {

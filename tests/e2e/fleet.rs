@@ -10,7 +10,7 @@ use crate::support::{Place, machine, template};
 /// Creates a test environment with two weeks of results.
 fn two_weeks() -> Place {
     let place = Place::new();
-    template::made_up_weeks(&place.database(), 2);
+    template::made_up_days(&place.database(), 14);
     place
 }
 
@@ -69,7 +69,7 @@ fn folder_without_a_collection_is_refused_until_one_is_begun() {
 #[test]
 fn folder_that_cannot_be_read_is_not_taken_for_an_empty_one() {
     let place = Place::for_unprivileged_user();
-    template::made_up_weeks(&place.database(), 1);
+    template::made_up_days(&place.database(), 7);
     machine::chown_to_nobody(place.root());
     let fleet = place.folder("fleet");
     fs::set_permissions(&fleet, fs::Permissions::from_mode(0o000)).unwrap();

@@ -73,7 +73,7 @@ fn assert_histograms_are_exact(rounds: &[FinishedRound], collector: &Collector) 
 fn week_is_exported_once_with_exact_times_and_buckets() {
     let collector = Collector::start();
     let export = Export::new(
-        1,
+        7,
         &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_HEADERS", "x-token=secret%20word")]),
     );
     export.wait_until_empty();
@@ -99,7 +99,7 @@ fn daily_totals_survive_a_restart_of_the_exporter() {
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_TRACES_EXPORTER", "none")];
-    let export = Export::new(1, &variables);
+    let export = Export::new(2, &variables);
     machine::wait_until("a few rounds to be sent", || export.status(Signal::Metrics).sent > 20);
     // The exporter restarts in the middle of a day.
     let export = export.restarted(&variables);
@@ -139,7 +139,7 @@ fn misbehaving_collector_receives_everything_once() {
         Reply::Delay(Duration::from_secs(3)),
         Reply::Respond(302, "Location: http://127.0.0.1:1/\r\n", b""),
     ]);
-    let export = Export::new(1, &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "1500")]));
+    let export = Export::new(2, &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "1500")]));
     export.wait_until_empty();
     let rounds = export.rounds();
     assert_runs_are_exact(&rounds, &collector);
@@ -157,7 +157,7 @@ const MIDNIGHT: Timestamp = Timestamp::from_us(1_794_182_400_000_000);
 fn samples_are_exported_once_with_exact_buckets() {
     let collector = Collector::start();
     let more = [("OTEL_TRACES_EXPORTER", "none"), ("OTEL_METRIC_EXPORT_INTERVAL", "500")];
-    let export = Export::new(1, &with(&variables_for(&collector), &more));
+    let export = Export::new(2, &with(&variables_for(&collector), &more));
     let stored = samples(MIDNIGHT, 100);
     export.sample(stored.clone());
     machine::wait_until("all complete steps to be sent", || export.status(Signal::Samples).sent == 98);
@@ -186,7 +186,7 @@ fn sample_counts_add_up_over_the_day_across_a_restart() {
         ("OTEL_TRACES_EXPORTER", "none"),
         ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
     ];
-    let export = Export::new(1, &variables);
+    let export = Export::new(2, &variables);
     export.sample(samples(MIDNIGHT, 50));
     machine::wait_until("the complete steps to be sent", || export.status(Signal::Samples).sent == 48);
     let export = export.restarted(&variables);
@@ -209,7 +209,7 @@ fn sample_counts_add_up_over_the_day_across_a_restart() {
 fn retry_after_is_obeyed() {
     let collector = Collector::start();
     collector.reply_with([Reply::Respond(429, "Retry-After: 4\r\n", b"")]);
-    let export = Export::new(1, &with(&variables_for(&collector), &[("OTEL_METRICS_EXPORTER", "none")]));
+    let export = Export::new(2, &with(&variables_for(&collector), &[("OTEL_METRICS_EXPORTER", "none")]));
     machine::wait_until("the first request", || collector.received(|received| received.requests) == 1);
     let began = Instant::now();
     machine::wait_until("the next request", || collector.received(|received| received.requests) > 1);
@@ -224,7 +224,7 @@ fn rejected_round_is_counted_and_the_others_are_sent() {
         Reply::Respond(400, "Content-Type: text/plain\r\n", b"span 7 is bad"),
         Reply::Respond(400, "Content-Type: text/plain\r\n", b"span 7 is bad"),
     ]);
-    let export = Export::new(1, &with(&variables_for(&collector), &[("OTEL_METRICS_EXPORTER", "none")]));
+    let export = Export::new(2, &with(&variables_for(&collector), &[("OTEL_METRICS_EXPORTER", "none")]));
     machine::wait_until("all traces", || {
         let status = export.status(Signal::Traces);
         status.sent > 0 && status.pending == 0
@@ -249,7 +249,7 @@ fn rejected_current_state_is_told_in_the_status() {
 
 #[test]
 fn unreachable_collector_loses_nothing() {
-    let export = Export::new(1, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://no-such-host.invalid:4318")]);
+    let export = Export::new(2, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://no-such-host.invalid:4318")]);
     let fails = |why: &str| {
         machine::wait_until("a failure", || {
             let status = export.status(Signal::Traces);
@@ -283,7 +283,7 @@ fn nothing_is_sent_to_an_untrusted_certificate() {
     let collector = encrypted();
     let endpoint = collector.endpoint().replace("http:", "https:");
     let address = ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str());
-    let export = Export::new(1, &[address]);
+    let export = Export::new(2, &[address]);
     machine::wait_until("a refusal", || {
         let failing = export.status(Signal::Traces).last_failure;
         failing.is_some_and(|why| why.contains("certificate"))
@@ -297,7 +297,7 @@ fn nothing_is_sent_to_an_untrusted_certificate() {
 #[test]
 fn rounds_older_than_the_retention_expire() {
     let collector = Collector::start();
-    let export = Export::new(1, &[]);
+    let export = Export::new(2, &[]);
     let endpoint = Some(collector.endpoint());
     let configured = TelemetryConfig { endpoint, retention: DAY, ..TelemetryConfig::default() };
     let settings = ExportSettings::resolve(&configured, &EnvironmentVariables::default());
@@ -313,7 +313,7 @@ fn exporter_stops_within_two_seconds() {
     let collector = Collector::start();
     collector.reply_with(vec![Reply::Delay(Duration::from_secs(30)); 4]);
     let export =
-        Export::new(1, &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "60000")]));
+        Export::new(2, &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "60000")]));
     machine::wait_until("a request", || collector.received(|received| received.requests) == 1);
     let began = Instant::now();
     export.exporter.stop();

@@ -35,7 +35,7 @@ pub fn database(folder: &Path, weeks: u32) -> anyhow::Result<PathBuf> {
     let path = folder.join("longhaul.sqlite");
     let now = platform::wall_clock();
     let begin = this_monday(now) - weeks * WEEK;
-    synthetic_history::fill_database(&path, (begin, weeks))?;
+    synthetic_history::fill_database(&path, begin, 7 * weeks)?;
     let writer = Writer::spawn(Store::open(&path, &[])?);
     checks::add(&writer, begin, weeks * 7)?;
     let days: Samples = samples::last_days(now, weeks * 7 + 6);

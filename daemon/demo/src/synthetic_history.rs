@@ -51,8 +51,8 @@ pub struct RowCounts {
     pub runs: u64,
 }
 
-/// Creates a database with this many weeks of results, starting on a Monday. Fails if the file exists.
-pub fn fill_database(database: &Path, (begin, weeks): (Timestamp, u32)) -> anyhow::Result<RowCounts> {
+/// Creates a database with this many days of results, starting on a Monday. Fails if the file exists.
+pub fn fill_database(database: &Path, begin: Timestamp, days: u32) -> anyhow::Result<RowCounts> {
     ensure!(!database.exists(), "{} already exists: give the path of a new file", database.display());
     let mut store = Store::open(database, &[])?;
     let mut year = HistoryGenerator {
@@ -61,7 +61,7 @@ pub fn fill_database(database: &Path, (begin, weeks): (Timestamp, u32)) -> anyho
         counts: RowCounts { rounds: 0, runs: 0 },
     };
     store.bulk_insert(|bulk| {
-        for day in 0..i64::from(weeks) * 7 {
+        for day in 0..i64::from(days) {
             (0..ROUNDS_PER_DAY).try_for_each(|hour| year.add_round(bulk, (day, hour)))?;
             if day % 28 == 20 {
                 bulk.add_event(&system_update(begin, day))?;

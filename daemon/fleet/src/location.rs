@@ -267,12 +267,12 @@ mod tests {
         file
     }
 
-    const KEY: &str = "access-key-id = \"AK\"\nsecret-access-key = \"s=cret\"\n";
+    const KEY: &str = "access-key-id = \"key-of-ada\"\nsecret-access-key = \"s=cret\"\n";
 
     #[test]
     fn credentials_file_of_the_owner_is_read() {
         let key = Credentials::read(credentials(0o600, KEY).path()).unwrap();
-        assert_eq!((key.id.as_str(), key.secret.as_str()), ("AK", "s=cret"));
+        assert_eq!((key.id.as_str(), key.secret.as_str()), ("key-of-ada", "s=cret"));
         assert_eq!((key.region, key.endpoint), (None, None));
         let elsewhere = format!("{KEY}region = \"eu-central-1\"\nendpoint = \"https://nas.local:9000\"\n");
         let key = Credentials::read(credentials(0o600, &elsewhere).path()).unwrap();
@@ -282,9 +282,9 @@ mod tests {
 
     #[test]
     fn credentials_open_to_others_are_refused_without_naming_the_key() {
-        for (mode, text) in [(0o644, KEY), (0o600, "access-key-id = \"AK\"\n"), (0o640, "")] {
+        for (mode, text) in [(0o644, KEY), (0o600, "access-key-id = \"key-of-ada\"\n"), (0o640, "")] {
             let error = Credentials::read(credentials(mode, text).path()).map(|key| key.id).unwrap_err();
-            assert!(!error.to_string().contains("AK"), "{error}");
+            assert!(!error.to_string().contains("key-of-ada"), "{error}");
         }
     }
 

@@ -154,7 +154,7 @@ fn main() -> anyhow::Result<()> {
         BenchCommand::Tree { path, files } => print_measurement("tree", &bench.tree(&path, files)?),
         BenchCommand::SyntheticHistory { database, weeks } => {
             let began = Instant::now();
-            let filled = synthetic_history::fill_database(&database, (synthetic_history::BEGIN, weeks))?;
+            let filled = synthetic_history::fill_database(&database, synthetic_history::BEGIN, 7 * weeks)?;
             let seconds = began.elapsed().as_secs_f64();
             print_line(
                 "synthetic-history",

@@ -25,7 +25,7 @@ use super::{Place, machine, template};
 /// Length of a sample step: five minutes.
 pub const STEP: Duration = Duration::from_mins(5);
 
-/// Synthetic database of some weeks, and an exporter that sends it.
+/// Synthetic database, and an exporter that sends it.
 pub struct Export {
     /// Test environment that contains the database. It is removed when dropped.
     _place: Place,
@@ -37,11 +37,11 @@ pub struct Export {
 }
 
 impl Export {
-    /// Creates a database of this many weeks, and starts an exporter with these environment variables.
-    pub fn new(weeks: u32, settings: &[(&str, &str)]) -> Self {
+    /// Creates a database of this many days with 17 rounds, and starts an exporter with these environment variables.
+    pub fn new(days: u32, settings: &[(&str, &str)]) -> Self {
         let place = Place::new();
         let database = place.path("weeks.sqlite");
-        template::made_up_weeks(&database, weeks);
+        template::made_up_days(&database, days);
         let writer = Arc::new(Writer::spawn(Store::open(&database, &[]).unwrap()));
         let exporter = exporter(&database, &writer);
         let export = Self { _place: place, database, writer, exporter };

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use longhaul_demo::synthetic_history;
 use longhaul_measure::private_files;
 
-/// A week of made-up results.
-static ONE_WEEK: Template = Template::new(|database| fill_weeks(database, 1));
-/// Two weeks of made-up results.
-static TWO_WEEKS: Template = Template::new(|database| fill_weeks(database, 2));
+/// Made-up results.
+static TWO_DAYS: Template = Template::new(|database| fill_days(database, 2));
+static ONE_WEEK: Template = Template::new(|database| fill_days(database, 7));
+static TWO_WEEKS: Template = Template::new(|database| fill_days(database, 14));
 
 /// Database that is filled when it is needed for the first time.
 pub struct Template {
@@ -44,15 +44,16 @@ fn filled(fill: fn(&Path)) -> Vec<u8> {
     fs::read(&database).unwrap()
 }
 
-/// Creates a database with this many weeks of made-up results.
-pub fn made_up_weeks(database: &Path, weeks: u32) {
-    match weeks {
-        1 => ONE_WEEK.copy_to(database),
-        2 => TWO_WEEKS.copy_to(database),
-        _ => fill_weeks(database, weeks),
+/// Creates a database with this many days of made-up results.
+pub fn made_up_days(database: &Path, days: u32) {
+    match days {
+        2 => TWO_DAYS.copy_to(database),
+        7 => ONE_WEEK.copy_to(database),
+        14 => TWO_WEEKS.copy_to(database),
+        _ => fill_days(database, days),
     }
 }
 
-fn fill_weeks(database: &Path, weeks: u32) {
-    synthetic_history::fill_database(database, (synthetic_history::BEGIN, weeks)).unwrap();
+fn fill_days(database: &Path, days: u32) {
+    synthetic_history::fill_database(database, synthetic_history::BEGIN, days).unwrap();
 }

@@ -29,6 +29,7 @@ fn record_counts(_: &ServiceHandle, _: &Path) {
 }
 
 #[test]
+#[ignore = "takes half a minute: .ci/run runs it by name"]
 fn eight_weeks_account_for_every_round_without_growth() {
     if !in_own_process(eight_weeks_account_for_every_round_without_growth, &[]) {
         return;
