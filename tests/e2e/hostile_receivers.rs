@@ -5,12 +5,12 @@ mod servers;
 
 use std::time::{Duration, Instant};
 
+use crate::support::tcp_server::{Server, http_answer};
 use longhaul_model::{NotificationKind, Timestamp};
 use longhaul_notify::{
     ChannelConfig, Delivery, Email, Encryption, HttpService, Message, Receiver, Secret, SecretSource, Sender,
     TIMEOUT, Webhook,
 };
-use crate::support::tcp_server::{Server, http_answer};
 
 /// Time that an attempt may take beyond its limit on a busy machine.
 const SLACK: Duration = Duration::from_secs(10);

@@ -128,7 +128,7 @@ fn daily_totals_survive_a_restart_of_the_exporter() {
 #[test]
 fn misbehaving_collector_receives_everything_once() {
     let collector = Collector::start();
-    collector.reply_with([
+    let misbehaviours = [
         Reply::Respond(503, "", b"busy"),
         Reply::AcceptThenClose,
         Reply::Respond(429, "Retry-After: 3\r\n", b""),
@@ -136,10 +136,14 @@ fn misbehaving_collector_receives_everything_once() {
         Reply::Respond(200, "Content-Type: text/html\r\n", b"<html>Welcome to our hotel</html>"),
         Reply::Respond(200, "Content-Type: application/x-protobuf\r\n", b"\xff\xff\xff garbage"),
         Reply::Respond(401, "", b"who are you?"),
-        Reply::Delay(Duration::from_secs(3)),
+        Reply::Delay(Duration::from_secs(8)),
         Reply::Respond(302, "Location: http://127.0.0.1:1/\r\n", b""),
-    ]);
-    let export = Export::new(2, &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "1500")]));
+    ];
+    // After a success of a signal, its next pause is short again.
+    let well_behaved = || std::iter::repeat_n(Reply::Accept, 5);
+    collector
+        .reply_with(misbehaviours.into_iter().flat_map(|reply| std::iter::once(reply).chain(well_behaved())));
+    let export = Export::new(2, &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "5000")]));
     export.wait_until_empty();
     let rounds = export.rounds();
     assert_runs_are_exact(&rounds, &collector);

@@ -4,8 +4,8 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

@@ -33,7 +33,8 @@ impl TargetHistory {
         let recent = |name: &TargetName| {
             let filter =
                 RunFilter { target: Some(name.clone()), limit: Some(RECENT_RUNS), ..RunFilter::default() };
-            Ok(RecentRuns::from_runs(&reader.runs_without_phases(&filter)?).map(|recent| (name.clone(), recent)))
+            Ok(RecentRuns::from_runs(&reader.runs_without_phases(&filter)?)
+                .map(|recent| (name.clone(), recent)))
         };
         let all: longhaul_store::Result<Vec<_>> = targets.iter().map(|target| recent(&target.name)).collect();
         let (all, mut epochs) = (all?, reader.epochs()?);
