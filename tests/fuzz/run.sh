@@ -4,8 +4,8 @@
 #   tests/fuzz/run.sh [--runs N] [--seconds N] [--timeout N] [--at-once N] [--without-sanitizer | --quick] [TARGET...]
 #     each target ends at the first limit (default: 60 seconds); --timeout: seconds for an input (default: 10); --at-once: how many
 #     targets run at the same time (default: 1); --without-sanitizer: for millions of inputs, but memory errors of unsafe code go
-#     unseen (`cifs` tried 2.7 and 2.9 times as many in 15 s); --quick: nor optimization, and the crates of others as `cargo test` has
-#     built them, which saves most of the build; default of TARGET: all
+#     unseen (`cifs` tried 2.7 and 2.9 times as many in 15 s); --quick: also without optimization and with the
+#     crates of others as `cargo test` has built them, which saves most of the build; default of TARGET: all
 # Starts from real outputs (the fixtures of the tests); found inputs are kept in target/corpus/.
 # Needs no other compiler than the tests do: RUSTC_BOOTSTRAP opens the sanitizer of a stable compiler. Ends with 1 if a target fails.
 set -euo pipefail
