@@ -121,7 +121,7 @@ impl<'run> TimedFs<'run> {
 /// The worker measures it before each run and stores it with the run, as a separate value that is never
 /// subtracted.
 pub fn timed_fs_overhead_ns() -> io::Result<f64> {
-    const CALLS: u32 = 5000;
+    const CALLS: u32 = 20_000;
     let (recorder, stop) = (Recorder::private()?, StopSwitch::default());
     let context = TimedFs::new(&recorder, 0, &stop);
     let start = monotonic_ns();
@@ -136,7 +136,7 @@ pub fn timed_fs_overhead_ns() -> io::Result<f64> {
 ///
 /// This is the part of [`timed_fs_overhead_ns`] without the stop switch and the recorder.
 pub(crate) fn clock_pair_ns() -> f64 {
-    const PAIRS: u32 = 5000;
+    const PAIRS: u32 = 20_000;
     let start = monotonic_ns();
     for _ in 0..PAIRS {
         std::hint::black_box((monotonic_ns(), monotonic_ns()));
