@@ -136,14 +136,14 @@ fn misbehaving_collector_receives_everything_once() {
         Reply::Respond(200, "Content-Type: text/html\r\n", b"<html>Welcome to our hotel</html>"),
         Reply::Respond(200, "Content-Type: application/x-protobuf\r\n", b"\xff\xff\xff garbage"),
         Reply::Respond(401, "", b"who are you?"),
-        Reply::Delay(Duration::from_secs(8)),
+        Reply::Delay(Duration::from_secs(3)),
         Reply::Respond(302, "Location: http://127.0.0.1:1/\r\n", b""),
     ];
     // After a success of a signal, its next pause is short again.
     let well_behaved = || std::iter::repeat_n(Reply::Accept, 5);
     collector
         .reply_with(misbehaviours.into_iter().flat_map(|reply| std::iter::once(reply).chain(well_behaved())));
-    let export = Export::new(2, &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "5000")]));
+    let export = Export::new(2, &with(&variables_for(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "1500")]));
     export.wait_until_empty();
     let rounds = export.rounds();
     assert_runs_are_exact(&rounds, &collector);
