@@ -307,6 +307,19 @@ fn foreign_file_in_the_tree_is_counted_and_kept() {
 }
 
 #[test]
+fn copy_of_a_tree_file_in_other_letters_is_named() {
+    let (place, bad, good) = four_rounds();
+    let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
+    let file = tree::some_file(&sandbox(&bad).join("folder-index/10-1"));
+    let copy = file.with_file_name(file.file_name().unwrap().to_str().unwrap().to_uppercase());
+    fs::copy(&file, &copy).unwrap();
+    let parts = [copy.to_str().unwrap(), "longhaul did not make", "move them away"];
+    assert_stored_as(&place.run(INDEX, &targets).expect(3), "unavailable", &parts);
+    fs::remove_file(&copy).unwrap();
+    assert_all_ok(&place.run(INDEX, &targets).arg("--rounds").arg("4").expect(0).runs());
+}
+
+#[test]
 fn a_folder_of_another_user_is_unavailable() {
     let place = Place::for_unprivileged_user();
     let (bad, good) = (place.folder("bad"), place.folder("good"));

@@ -23,6 +23,8 @@ use serde_json::Value;
 
 /// Number of files in all trees of folder-index; a run walks a quarter of them.
 const TREE_FILES: u64 = 400;
+/// Number of slices of each task's files, which take turns.
+const SLICES: u64 = longhaul_corpus::slices::DEFAULT_SLICES;
 
 /// Test environment with a mounted file system. Field order: the file system is dropped, and unmounted, first.
 struct Share {
@@ -319,4 +321,33 @@ fn probe_works_with_provenance_attributes() {
     let cleaned = sampling.clean();
     assert!(cleaned.sandbox_removed && cleaned.foreign.is_empty(), "{cleaned:?}");
     assert_eq!(names(&share.at()), BTreeSet::new());
+}
+
+/// Writes the names of all files and folders below a folder in capitals.
+fn capitalize(folder: &Path) {
+    let capital = |letter: char| letter.to_uppercase().next().filter(|_| letter.to_uppercase().len() == 1);
+    for name in names(folder) {
+        let (old, passing) = (folder.join(&name), folder.join("passing"));
+        if old.is_dir() {
+            capitalize(&old);
+        }
+        let new: String = name.chars().map(|letter| capital(letter).unwrap_or(letter)).collect();
+        // Through a third name: Linux does nothing if both names mean the same file.
+        fs::rename(&old, &passing).unwrap();
+        fs::rename(&passing, folder.join(new)).unwrap();
+    }
+}
+
+#[test]
+fn names_that_changed_case_cost_no_run() {
+    let Some(share) = Share::mounted(names_that_changed_case_cost_no_run, &[Quirk::CaseInsensitive]) else {
+        return;
+    };
+    let rounds = |names: &[&str], count: u64| (0..count).for_each(|_| assert_all_ok(&share.run(names, 0)));
+    let listing = ["folder-index", "incremental-backup"];
+    rounds(&[], 1);
+    rounds(&listing, SLICES - 1);
+    capitalize(&sandbox(&share.at()));
+    rounds(&[], 1);
+    rounds(&listing, SLICES - 1);
 }

@@ -1,7 +1,10 @@
 //! Creates the tree of a slice, which can be interrupted and continued at any file, and finds damage in it.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use super::slices::{stored_slices, tree};
-use super::tree_walk;
+use super::tree_walk::{self, EntryDetail, WalkOptions};
 use crate::error::RunError;
 use crate::platform::{FINDER_INFO, FINDER_INFO_BYTES};
 use crate::timed_fs::{Folder, OpenFile, TimedFs};
@@ -123,7 +126,8 @@ pub fn verify(expected: TreeFile<'_>, file: &OpenFile, head: &[u8], wanted: usiz
     }
 }
 
-/// Finds the first file of a tree that is missing or has the wrong size, and returns it as an error.
+/// Finds the first file of a tree that is missing or has the wrong size, or one that looks like a file of the tree and is none, and
+/// returns it as an error.
 ///
 /// Called after a walk whose totals were wrong, because the totals do not identify the file.
 pub fn find_damage(context: &TimedFs<'_>, root: &Folder, tree: &Tree) -> Result<RunError, RunError> {
@@ -142,6 +146,33 @@ pub fn find_damage(context: &TimedFs<'_>, root: &Folder, tree: &Tree) -> Result<
             return Ok(RunError::damaged(&folder.join(&name), detail));
         }
     }
-    let changing = std::io::Error::other("the tree changed while it was walked");
-    Ok(RunError::operation(Operation::Readdir, root.path(), changing))
+    let changing = || std::io::Error::other("the tree changed while it was walked");
+    Ok(match find_foreign(context, root, tree)? {
+        Some(path) => foreign_file(root.path(), &path.display().to_string()),
+        None => RunError::operation(Operation::Readdir, root.path(), changing()),
+    })
+}
+
+/// Finds a file that looks like one of the tree, such as a copy in other letters, and is none. A file that is there once, in other
+/// letters, was renamed.
+fn find_foreign(context: &TimedFs<'_>, root: &Folder, tree: &Tree) -> Result<Option<PathBuf>, RunError> {
+    let mut names: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut others = vec![];
+    tree_walk::walk(context, root, WalkOptions::whole_tree(EntryDetail::Names), |folder, name, _| {
+        let Some(number) = Tree::parse_number(name.to_bytes()) else { return };
+        *names.entry(number).or_default() += 1;
+        let path = folder.join(name);
+        if !path.strip_prefix(root.path()).is_ok_and(|path| tree.owns(path)) {
+            others.push((number, path));
+        }
+    })?;
+    let mut foreign = others.into_iter().filter(|(number, _)| *number >= tree.files || names[number] > 1);
+    Ok(foreign.next().map(|(_, path)| path))
+}
+
+/// Returns the error for a file in a tree that looks like one of the tree and is none, so that a walk or a search finds too many.
+pub fn foreign_file(root: &Path, name: &str) -> RunError {
+    let reason = format!("there is `{name}`, which longhaul did not make");
+    let advice = "`longhaul targets clean NAME` names such files: move them away";
+    RunError::refused(root, reason, advice)
 }

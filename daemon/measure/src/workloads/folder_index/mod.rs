@@ -230,7 +230,9 @@ impl TreeVisit {
                 entries += 1;
                 let is_file = attributes.kind == EntryKind::File;
                 let name = name.to_string_lossy();
-                let is_match = is_file && name.starts_with(SEARCH_STEM);
+                let begin = name.as_bytes().get(..SEARCH_STEM.len());
+                let is_match =
+                    is_file && begin.is_some_and(|begin| begin.eq_ignore_ascii_case(SEARCH_STEM.as_bytes()));
                 matches += u64::from(is_match);
                 if is_match && Tree::parse_number(name.as_bytes()).is_none() {
                     foreign = Some(name.into_owned());
@@ -239,9 +241,7 @@ impl TreeVisit {
         )?;
         let seconds = context.elapsed();
         if let Some(name) = foreign {
-            let reason = format!("the search found `{name}`, which longhaul did not make");
-            let advice = "`longhaul targets clean NAME` names such files: move them away";
-            return Err(RunError::refused(self.root.path(), reason, advice));
+            return Err(build::foreign_file(self.root.path(), &name));
         }
         if matches != self.totals.search_matches {
             let detail =

@@ -23,7 +23,7 @@ pub enum EntryDetail {
 pub struct WalkOptions<'a> {
     /// Information to read about each entry.
     pub detail: EntryDetail,
-    /// Name of a top-level folder to skip, if any.
+    /// Name of a top-level folder to skip, if any, in small letters or capitals: a NAS may change them.
     pub skipped_folder: Option<&'a CStr>,
 }
 
@@ -53,7 +53,10 @@ pub fn walk(
     let mut lister = Lister { context, detail, buffer: ListingBuffer::default() };
     let top = context.open_folder(root, c".")?;
     let mut pending = lister.list(&top, &mut visit)?;
-    pending.retain(|name| Some(name.as_c_str()) != skipped_folder);
+    let is_skipped = |name: &CString| {
+        skipped_folder.is_some_and(|skipped| name.to_bytes().eq_ignore_ascii_case(skipped.to_bytes()))
+    };
+    pending.retain(|name| !is_skipped(name));
     let mut levels = vec![OpenLevel { folder: top, pending }];
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.pending.pop() else {
