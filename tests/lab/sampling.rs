@@ -1,10 +1,12 @@
 //! Tests of sampling on real servers: a cut cable is one stall, a changed mount option is an event and a new epoch.
 
 use std::cell::Cell;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::machines::daemon::Daemon;
-use crate::machines::{Lab, json_lines, note};
+use crate::machines::{Lab, json_lines, note, text};
 use longhaul_model::time::{SECOND, Timestamp};
 use serde_json::Value;
 
@@ -56,31 +58,62 @@ fn start(lab: &Lab) -> Daemon<'_> {
         let status = service.status();
         status["state"]["name"] != "measuring" && status["last_round"]["number"].is_i64()
     });
-    // The probe creates the files that it reads between its requests, which takes a while.
-    std::thread::sleep(Duration::from_secs(20));
+    // The probe creates the file that it reads between its requests.
+    service.wait("the file of every probe", || {
+        let has_file = |share: &str| {
+            let found = lab.run(&format!("find /m/{share}/media -path '*/probe/read' -size +512k"));
+            !text(&found).trim().is_empty()
+        };
+        SHARES.into_iter().all(has_file)
+    });
     service
 }
 
 /// Cuts the network of all shares for a while. On each share an independent reader reads five times a second and
 /// records how long it waited; the recorded stall must match. Returns the violations.
 fn cut(service: &Daemon<'_>) -> Vec<String> {
-    let watchers = SHARES.map(|share| {
-        let file = format!("/m/{share}/watched");
-        service.lab.ask(&format!("head -c 4096 /dev/urandom >{file} && sync"));
-        let script = concat!("/host", env!("CARGO_MANIFEST_DIR"), "/tests/lab/watch.py");
-        service.lab.start(&format!("python3 {script} {file} 75"))
-    });
-    std::thread::sleep(Duration::from_secs(5));
+    let mut watchers = SHARES.map(|share| Watcher::start(service.lab, &format!("/m/{share}/watched")));
+    watchers.iter_mut().for_each(Watcher::next_read);
     let since = now();
     service.lab.cut();
     std::thread::sleep(CUT);
     service.lab.heal();
-    let seen = watchers.map(|watcher| watcher.wait_with_output().expect("the client answers").stdout);
-    let same = |(share, seen): (&str, &Vec<u8>)| {
-        let (began, ended) = longest(&String::from_utf8_lossy(seen)).ok_or("the reader recorded nothing")?;
+    let seen = watchers.map(Watcher::all_reads);
+    let same = |(share, seen): (&str, &String)| {
+        let (began, ended) = longest(seen).ok_or("the reader recorded nothing")?;
         has_one_stall(service, share, since, (began, ended))
     };
     SHARES.into_iter().zip(&seen).filter_map(|pair| same(pair).err()).collect()
+}
+
+/// A reader in the client that is independent of longhaul.
+struct Watcher {
+    process: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Watcher {
+    /// Makes a file and starts to read it.
+    fn start(lab: &Lab, file: &str) -> Self {
+        lab.ask(&format!("head -c 4096 /dev/urandom >{file} && sync"));
+        let script = concat!("/host", env!("CARGO_MANIFEST_DIR"), "/tests/lab/watch.py");
+        let mut process = lab.start(&format!("python3 {script} {file} 75"));
+        let output = BufReader::new(process.stdout.take().expect("it is a pipe"));
+        Self { process, output }
+    }
+
+    /// Waits for the end of the next read.
+    fn next_read(&mut self) {
+        self.output.read_line(&mut String::new()).expect("the client answers");
+    }
+
+    /// Returns the lines of all other reads, when it has ended.
+    fn all_reads(mut self) -> String {
+        let mut lines = String::new();
+        self.output.read_to_string(&mut lines).expect("the client answers");
+        self.process.wait().expect("the client answers");
+        lines
+    }
 }
 
 /// Waits until the stall has an end, and compares it with the reader's longest call.

@@ -144,6 +144,8 @@ for (const [width, path] of [[1280, week], [390, week], [1280, "/tasks/photo-bat
 { // A live round appears without reloading.
   const context = await browser.newContext();
   const { page, faults } = await open(context, "/");
+  // The test that runs this program waits for this line.
+  console.log("a round begins");
   await page.locator("text=4 of 12 runs").first().waitFor({ timeout: 60_000 });
   check("the live round appears without reloading", faults);
   await context.close();
