@@ -3,6 +3,7 @@
 //!
 //! The local side is read with plain system calls that are not recorded, because only the target is measured.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read};
@@ -133,7 +134,7 @@ pub fn scan<'tree>(
         differences.apple_double_files += apple_double_files;
         let mut changed = vec![];
         for file in &local.files {
-            let found = match remaining.remove(&file.name) {
+            let found = match take_name(&mut remaining, &file.name) {
                 true => match_file(context, &folder, file)?,
                 false => FileMatch::Different,
             };
@@ -167,6 +168,13 @@ pub fn scan<'tree>(
         differences.to_delete.extend(orphans.map(|name| (&local.names[..], name)));
     }
     Ok(differences)
+}
+
+/// Removes a name from those of a listing, or else one in other letters: a NAS may have changed them. Returns whether there was one.
+fn take_name(listed: &mut BTreeSet<CString>, name: &CString) -> bool {
+    let is_other_case = |other: &&CString| other.to_bytes().eq_ignore_ascii_case(name.to_bytes());
+    listed.remove(name)
+        || listed.iter().find(is_other_case).cloned().is_some_and(|other| listed.remove(&other))
 }
 
 /// Returns whether a backup gives this name to a file in this folder, to one that it is copying, or to the AppleDouble file of
