@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# soak.sh [HOURS] [SEED] - runs the background service for HOURS (default 48) of simulated time on local, smb3, nfs3 and nfs4,
-# with a round every four hours and random faults drawn from SEED (default 1); a seed always gives the same faults. The script
-# prints each fault as it starts, then a summary of rounds and runs, with the resources of the service at the end of each week. It
-# exits with 1 and prints the reasons if a check of the results fails. $PROBE is the interval of the latency probe in seconds
-# (default 60); with 600, four weeks take a third of the time. $LONGHAUL and $LONGHAULD are release programs (default: those in target/release). LAB_DIR and SIMULATED_* are
-# settings of tests/lab/simulated.sh, which this script needs.
+# soak.sh [HOURS] [SEED|FILE] - runs the background service for HOURS (default 48) of simulated time on local, smb3, nfs3 and nfs4,
+# with a round every four hours and random faults drawn from SEED (default 1); a seed always gives the same faults. FILE has a list of
+# faults instead, such as tests/soak/day.faults. The script prints each fault as it starts, then a summary of rounds and runs, with the
+# resources of the service at the end of each week. It exits with 1 and prints the reasons if a check of the results fails. $PROBE is the
+# interval of the latency probe in seconds (default 60); with 600, four weeks take a third of the time. $LONGHAUL and $LONGHAULD are the
+# programs (default: those in target/release). LAB_DIR and SIMULATED_* are settings of tests/lab/simulated.sh, which this script needs.
 set -eu
 targets='local smb3 nfs3 nfs4' interval=14400
 nas() { nsenter --net=/run/netns/nas chroot /nas "$@"; }
@@ -12,7 +12,8 @@ log() { date +"soak: %F %R, $*" >&2; }
 
 # --- the faults: one line "start-second kind duration amount" each, one after the other
 
-faults() {   # faults HOURS SEED: prints the list of faults
+faults() {   # faults HOURS SEED|FILE: prints the list of faults
+  if [ -e "$2" ]; then grep -v '^#' "$2"; return; fi
   awk -v seconds=$(($1 * 3600)) -v seed="$2" '
     function below(n) { state = (state * 16807) % 2147483647; return state % n }   # Park-Miller generator: gives the same numbers in every awk
     BEGIN {
@@ -43,6 +44,8 @@ begin() {   # begin KIND AMOUNT: starts a fault
       for attempt in 1 2 3 4 5 6 7 8 9; do ! umount /m/nfs4 2>/dev/null || break; sleep 60; done
       mountpoint -q /m/nfs4 && umount -l /m/nfs4
       mount -t nfs 10.77.0.2:/ /m/nfs4 -o "vers=4.2,rsize=$2" ;;
+    # Programs that write to the local disk wait in the kernel, and cannot be killed.
+    disk-frozen) fsfreeze -f /m/local ;;
     service-killed) kill -KILL $service; wait $service || true ;;
     worker-killed) pgrep -P $service | sed -n "$2p" | xargs -r kill -KILL ;;
   esac
@@ -55,6 +58,7 @@ mend() {   # mend KIND: ends a fault
     samba-stops) nas smbd -D ;;
     nfs-stops) nas rpc.nfsd -V 3 -V 4.2 8 ;;
     forbidden) chmod 777 /nas/srv/share/data-* ;;
+    disk-frozen) fsfreeze -u /m/local ;;
     service-killed) start ;;
   esac
 }
@@ -183,9 +187,11 @@ esac
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LONGHAUL=${LONGHAUL:-$root/target/release/longhaul} LONGHAULD=${LONGHAULD:-$root/target/release/longhauld}
 for program in "$LONGHAUL" "$LONGHAULD"; do [ -x "$program" ] || { echo "$program is missing: run cargo build --release" >&2; exit 1; }; done
+drawn=${2:-1}
+[ ! -e "$drawn" ] || drawn=/host$(realpath "$drawn")
 EXPORT=$(mktemp -d "${TMPDIR:-/tmp}/longhaul-soak.XXXXXX")
 export LAB_SHARE=$(dirname "$LONGHAUL"):$EXPORT SIMULATED_MOUNTS=$targets PROBE=${PROBE:-60} SIMULATED_TIMEOUT=${SIMULATED_TIMEOUT:-14400} SIMULATED_MEM=${SIMULATED_MEM:-2560M}
-"$root/tests/lab/simulated.sh" run env "PROBE=$PROBE" "EXPORT=$EXPORT" "LONGHAUL=$LONGHAUL" "LONGHAULD=$LONGHAULD" bash "/host$root/tests/soak.sh" inside "${1:-48}" "${2:-1}" ||
+"$root/tests/lab/simulated.sh" run env "PROBE=$PROBE" "EXPORT=$EXPORT" "LONGHAUL=$LONGHAUL" "LONGHAULD=$LONGHAULD" bash "/host$root/tests/soak.sh" inside "${1:-48}" "$drawn" ||
   { echo "wrong: the machine exited with $?; its files are in $EXPORT" >&2; exit 1; }
 account "$EXPORT" "${1:-48}" || { echo "kept: $EXPORT" >&2; exit 1; }
 rm -rf "$EXPORT"
