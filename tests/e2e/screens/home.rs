@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 use super::world;
 use crate::support::template::Template;
+use crate::support::temporary_folder;
 
 /// Four weeks of results.
 static FOUR_WEEKS: Template = Template::new(|database| {
@@ -35,7 +36,7 @@ pub struct Home {
 impl Home {
     /// Creates a home without database and configuration.
     pub fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("longhaul-screens-").tempdir().unwrap();
+        let root = temporary_folder("longhaul-screens-");
         std::fs::create_dir(root.path().join("home")).unwrap();
         let programs = Path::new(env!("CARGO_BIN_EXE_longhaul")).parent().unwrap();
         let text = |path: &Path| path.display().to_string();

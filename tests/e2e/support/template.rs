@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use longhaul_demo::synthetic_history;
 use longhaul_measure::private_files;
 
+use super::temporary_folder;
+
 /// Made-up results.
 static TWO_DAYS: Template = Template::new(|database| fill_days(database, 2));
 static ONE_WEEK: Template = Template::new(|database| fill_days(database, 7));
@@ -36,7 +38,7 @@ impl Template {
 
 /// Returns the content of a database that was filled and closed.
 fn filled(fill: fn(&Path)) -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = temporary_folder("longhaul-template-");
     let database = folder.path().join("longhaul.sqlite");
     fill(&database);
     // SQLite removes the write-ahead log once the database contains all of it.
