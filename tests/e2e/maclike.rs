@@ -343,14 +343,14 @@ fn names_that_changed_case_cost_no_run() {
     let Some(share) = Share::mounted(names_that_changed_case_cost_no_run, &[Quirk::CaseInsensitive]) else {
         return;
     };
-    let rounds = |names: &[&str], count: u64| (0..count).for_each(|_| assert_all_ok(&share.run(names, 0)));
-    let listing = ["folder-index", "incremental-backup"];
-    rounds(&[], 1);
-    rounds(&listing, SLICES - 1);
+    // The other tasks list nothing.
+    let round = || share.run(&["folder-index", "incremental-backup"], 0);
+    (0..SLICES).for_each(|_| assert_all_ok(&round()));
     capitalize(&sandbox(&share.at()));
-    let runs = share.run(&[], 0);
-    assert_all_ok(&runs);
-    let changed: u64 = fact(&runs, "incremental-backup", "changed-files").parse().unwrap();
-    assert!(changed < 100, "{changed} files of 600 were copied again");
-    rounds(&listing, SLICES - 1);
+    for _ in 0..SLICES {
+        let runs = round();
+        assert_all_ok(&runs);
+        let changed: u64 = fact(&runs, "incremental-backup", "changed-files").parse().unwrap();
+        assert!(changed < 100, "{changed} files of 600 were copied again");
+    }
 }
