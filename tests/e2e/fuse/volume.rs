@@ -215,10 +215,7 @@ impl Volume {
     }
 
     fn put(&mut self, (folder, name): At<'_>, node: u64) -> Answer<()> {
-        let shown = match self.has(Quirk::DecomposedNames) {
-            true => decomposed(name),
-            false => name.to_owned(),
-        };
+        let shown = if self.has(Quirk::DecomposedNames) { decomposed(name) } else { name.to_owned() };
         let (key, place) = (key(name, &self.quirks), self.next);
         self.next += 1;
         let entries = self.folder_mut(folder)?;
@@ -378,7 +375,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Truncates a file, or extends it with zeros. Fails with ENOSPC above the capacity.
+    /// Truncates a file, or extends it with zeros; `Vec::resize` is slow unless optimized. Fails with ENOSPC above the capacity.
     pub fn resize(&mut self, number: u64, length: usize) -> Answer<()> {
         let (now, size) = (self.now(), self.node(number)?.size());
         let used = self.used - size + length as u64;
@@ -388,7 +385,10 @@ impl Volume {
         let node = self.node_mut(number)?;
         (node.modified, node.changed) = (now, now);
         match &mut node.content {
-            Content::File(bytes) => bytes.resize(length, 0),
+            Content::File(bytes) => {
+                bytes.extend_from_slice(&vec![0; length.saturating_sub(bytes.len())]);
+                bytes.truncate(length);
+            }
             Content::Folder(_) => return Err(Errno::EISDIR),
         }
         self.used = used;
