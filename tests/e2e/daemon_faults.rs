@@ -208,7 +208,7 @@ fn hung_target_recovers_when_it_answers_again() {
     });
     daemon.wait_for("the end of that round", |status| status["state"]["name"] != "measuring");
     hang.fuse.thaw();
-    // Not until the worker has no command line any more: files that it has open are closed later.
+    // A killed worker loses its command line before its files are closed, and is hung until then.
     daemon.wait_for("the share to answer", |status| state(status, "stuck") != "hung");
     daemon.round();
     assert_eq!(outcomes(&hang.place, "stuck").last().unwrap(), "ok");
