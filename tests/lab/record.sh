@@ -2,8 +2,8 @@
 # record.sh DELAYS PROGRAMS - inside the simulated machine (simulated.sh run): at each one-way delay (such as 500us+2ms+10ms) runs each
 # program (such as walk+copy) on /m/smb3, /m/nfs3 and /m/nfs4 plainly and recorded, each time on the same files with cold caches, and replays
 # the recordings: each on its own share, and those of nfs4 and smb3 on the other. Prints lines `plain DELAY PROGRAM SHARE SECONDS REQUESTS`.
-# To $EXPORT go DELAY-PROGRAM-SHARE.recording (what is kept), and DELAY-PROGRAM-FROM-SHARE.replay and .operations (JSON). $LONGHAUL is the
-# program. Exit status 77 means that it does not start here.
+# To $EXPORT go DELAY-PROGRAM-SHARE.recording and .again (what is kept of two recordings), and DELAY-PROGRAM-FROM-SHARE.replay and .operations
+# (JSON). $LONGHAUL is the program. Exit status 77 means that it does not start here.
 set -eu
 export HOME=/root
 "${LONGHAUL:?}" --version || exit 77
@@ -41,10 +41,15 @@ measure() {   # measure DELAY PROGRAM SHARE
     before=$(requests "$3"); began=$(date +%s.%N); bash -c "${programs[$2]}" >/dev/null; ended=$(date +%s.%N); after=$(requests "$3")
     echo "plain $1 $2 $3 $(awk "BEGIN {print $ended - $began}") $((after - before))"
   done
-  files "$3"
-  longhaul record --on "$PWD" --name "$name" -- bash -c "${programs[$2]}" >/dev/null 2>"/root/$name.said" || cat "/root/$name.said" >&2
+  # Twice: how much the program differs from itself.
+  record "$2" "$3" "$name" recording
+  record "$2" "$3" "$name-again" again
+}
+record() {   # record PROGRAM SHARE RECORDING EXTENSION
+  files "$2"
+  longhaul record --on "$PWD" --name "$3" -- bash -c "${programs[$1]}" >/dev/null 2>"/root/$name.said" || cat "/root/$name.said" >&2
   cd /
-  longhaul record show "$name" --json >"${EXPORT:?}/$name.recording"
+  longhaul record show "$3" --json >"${EXPORT:?}/$name.$4"
 }
 replay() {   # replay DELAY PROGRAM FROM SHARE: two rounds on SHARE of what was recorded on FROM, each on files that rested and with cold caches
   name=$1-$2-$3-$4
