@@ -42,7 +42,13 @@ check() {
 build() {
   built && return 0
   check
-  local w; mkdir -p "$LAB_DIR"; w=$(mktemp -d "$LAB_DIR/build.XXXX")
+  mkdir -p "$LAB_DIR"
+  # One of several machines that start at once builds it; the others wait.
+  (flock 9; built || compile) 9>"$LAB_DIR/build.lock"
+}
+
+compile() {
+  local w; w=$(mktemp -d "$LAB_DIR/build.XXXX")
   (
     cd "$w"; apt-get -qq download linux-source-6.1
     dpkg-deb -x linux-source-6.1_*.deb .; tar xf usr/src/linux-source-6.1.tar.xz; cd linux-source-6.1
