@@ -4,8 +4,9 @@
 //! What a fault adds is measured: the time with it less the time without. It is not taken from the settings of the fault,
 //! because a delay of 15 ms below a file system with a journal is not one of 15 ms for a program.
 //!
-//! `LONGHAUL_WHY_TRIALS` is the number of trials (default 6, about nine minutes on idle cores); a trial is a fault drawn
-//! from its number, and each metric that it slows down counts.
+//! `LONGHAUL_WHY_TRIALS` is the number of trials (default 6, about ten minutes on idle cores), from number
+//! `LONGHAUL_WHY_FIRST` on (default 0); a trial is one or two faults drawn from its number, and each metric that they slow
+//! down counts.
 //!
 //! `LONGHAUL_WHY_AGAIN` is the copy of a database that the test left before: its runs are judged again, without machines.
 
@@ -19,7 +20,7 @@ use crate::machines::{Findings, Lab, note};
 
 use self::faults::{Fault, is_pair};
 use self::runs::{FORGOTTEN_AFTER, NasSource, Runs, SHARES, Share};
-use self::score::{Score, Trial, judge};
+use self::score::{Alone, Score, Slowed, Trial, judge};
 
 #[test]
 #[ignore = "boots two virtual machines; run with --ignored"]
@@ -34,7 +35,8 @@ fn the_layer_of_an_injected_fault_is_named() {
         runs.measure(share, NasSource::None);
     }
     let mut score = Score::default();
-    for trial in 0..trials {
+    let first = number("LONGHAUL_WHY_FIRST", 0);
+    for trial in first..first + trials {
         run_trial(&mut runs, drawn(trial, seed), &mut score);
     }
     let findings = score.findings();
@@ -98,20 +100,23 @@ fn drawn(number: u64, seed: u64) -> Trial {
     Trial { number, share: SHARES[(number % 3) as usize], source, first, second }
 }
 
+/// Runs the tasks without a fault, with the first one, with both, and with the second one.
 fn run_trial(runs: &mut Runs, trial: Trial, score: &mut Score) {
+    let begin = |runs: &Runs, fault: Fault| runs.lab().into_iter().for_each(|lab| fault.begin(lab));
+    let end = |runs: &Runs, fault: Fault| runs.lab().into_iter().for_each(|lab| fault.end(lab));
     let quiet = runs.measure(trial.share, trial.source);
     score.add_quiet(trial, &quiet);
-    let with = |runs: &mut Runs, fault: Fault| {
-        runs.lab().into_iter().for_each(|lab| fault.begin(lab));
-        runs.measure(trial.share, trial.source)
-    };
-    let without = |runs: &Runs, fault: Fault| runs.lab().into_iter().for_each(|lab| fault.end(lab));
-    let alone = with(runs, trial.first);
-    judge(trial, &[&quiet, &alone], score);
-    if let Some(second) = trial.second {
-        let both = with(runs, second);
-        judge(trial, &[&quiet, &alone, &both], score);
-        without(runs, second);
-    }
-    without(runs, trial.first);
+    begin(runs, trial.first);
+    let measured = runs.measure(trial.share, trial.source);
+    let first = Alone { fault: trial.first, run: &measured };
+    judge(trial, Slowed { quiet: &quiet, alone: &[first], now: &measured }, score);
+    let Some(fault) = trial.second else { return end(runs, trial.first) };
+    begin(runs, fault);
+    let both = runs.measure(trial.share, trial.source);
+    end(runs, trial.first);
+    let measured = runs.measure(trial.share, trial.source);
+    end(runs, fault);
+    let second = Alone { fault, run: &measured };
+    judge(trial, Slowed { quiet: &quiet, alone: &[second], now: &measured }, score);
+    judge(trial, Slowed { quiet: &quiet, alone: &[first, second], now: &both }, score);
 }

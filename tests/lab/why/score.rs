@@ -59,44 +59,62 @@ fn shares(parts: &Parts) -> Parts {
     parts.map(|part| part / sum.max(f64::MIN_POSITIVE))
 }
 
-/// Compares the attribution of the last of these runs with what was injected: the parts of the first, quiet run, and what
-/// each fault added.
-pub fn judge(trial: Trial, runs: &[&Measured], score: &mut Score) {
-    let [quiet, .., last] = runs else { return };
-    for now in &last.metrics {
-        let Some(before) = quiet.metrics.iter().find(|one| one.metric == now.metric) else { continue };
+/// Run with one fault alone.
+#[derive(Clone, Copy)]
+pub struct Alone<'a> {
+    /// The fault.
+    pub fault: Fault,
+    /// Times with it.
+    pub run: &'a Measured,
+}
+
+/// Run with one or two faults, with what is needed to tell what each of them added.
+#[derive(Clone, Copy)]
+pub struct Slowed<'a> {
+    /// Times without a fault.
+    pub quiet: &'a Measured,
+    /// Times with each of the faults alone.
+    pub alone: &'a [Alone<'a>],
+    /// Times with all of them.
+    pub now: &'a Measured,
+}
+
+/// Compares the attribution of a run with what was injected: the parts of the quiet run, and what each fault added.
+pub fn judge(trial: Trial, run: Slowed<'_>, score: &mut Score) {
+    for now in &run.now.metrics {
+        let Some(before) = run.quiet.metrics.iter().find(|one| one.metric == now.metric) else { continue };
         let injected = now.seconds - before.seconds;
-        if injected < (MIN_INJECTED * now.seconds).max(MIN_INJECTED_SECONDS) {
-            continue;
-        }
+        let shares = run.shares_of_faults(now.metric);
+        let is_much = injected >= (MIN_INJECTED * now.seconds).max(MIN_INJECTED_SECONDS);
+        let Some(shares) = shares.filter(|_| is_much) else { continue };
         let mut expected = seconds(before);
-        let faults = added(trial, runs, now.metric);
-        for (fault, seconds) in &faults {
-            expected[visible(*fault, trial.source) as usize] += seconds.max(0.0);
+        for (one, share) in run.alone.iter().zip(&shares) {
+            expected[visible(one.fault, trial.source) as usize] += injected * share;
         }
-        let name = faults.iter().map(|(fault, _)| format!("{fault:?}")).collect::<Vec<_>>().join(" + ");
-        let expected = shares(&expected);
+        let name = run.alone.iter().map(|one| format!("{:?}", one.fault)).collect::<Vec<_>>().join(" + ");
+        let expected = self::shares(&expected);
         score.judge(&expected, now);
         let row = row(trial, &name, now, &expected);
         score.add(row);
     }
 }
 
-/// Returns the seconds that each fault added to a metric. Losses are drawn anew in each run: the time of one is measured in
-/// the run with losses alone, and their number counted.
-fn added(trial: Trial, runs: &[&Measured], metric: &'static str) -> Vec<(Fault, f64)> {
-    let time =
-        |run: &Measured| run.metrics.iter().find(|one| one.metric == metric).map_or(0.0, |one| one.seconds);
-    match (runs, trial.second) {
-        ([quiet, alone, both], Some(second)) => {
-            let is_loss = matches!(trial.first, Fault::Loss(_));
-            let losses = |run: &Measured| run.lost.get(metric).copied().unwrap_or(0) as f64;
-            let repeated = if is_loss { losses(both) / losses(alone).max(1.0) } else { 1.0 };
-            let first = (time(alone) - time(quiet)) * repeated;
-            vec![(trial.first, first), (second, time(both) - time(quiet) - first)]
-        }
-        ([quiet, alone], _) => vec![(trial.first, time(alone) - time(quiet))],
-        _ => Vec::new(),
+impl Slowed<'_> {
+    /// Returns the share of each fault in what all of them added to a metric: as each one alone adds. Losses are drawn anew in each
+    /// run: the time of one is measured in the run with losses alone, and their number counted. `None` if none adds anything.
+    fn shares_of_faults(&self, metric: &'static str) -> Option<Vec<f64>> {
+        let time = |run: &Measured| {
+            run.metrics.iter().find(|one| one.metric == metric).map_or(0.0, |one| one.seconds)
+        };
+        let losses = |run: &Measured| run.lost.get(metric).copied().unwrap_or(0) as f64;
+        let added = |one: &Alone<'_>| {
+            let is_loss = matches!(one.fault, Fault::Loss(_));
+            let repeated = if is_loss { losses(self.now) / losses(one.run).max(1.0) } else { 1.0 };
+            (time(one.run) - time(self.quiet)).max(0.0) * repeated
+        };
+        let added: Vec<f64> = self.alone.iter().map(added).collect();
+        let sum: f64 = added.iter().sum();
+        (sum > 0.0).then(|| added.iter().map(|seconds| seconds / sum).collect())
     }
 }
 
