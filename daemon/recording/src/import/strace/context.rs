@@ -69,9 +69,21 @@ impl Context<'_, '_> {
     pub(super) fn path(&self, at: Option<&[u8]>, argument: Option<&&[u8]>) -> Option<Vec<u8>> {
         let path = syntax::string(argument?)?;
         if path.starts_with(b"/") {
-            return absolute(None, &path);
+            return self.below_descriptor(&path).or_else(|| absolute(None, &path));
         }
         absolute(self.folder(at).as_deref(), &path)
+    }
+
+    /// Returns the path that `/proc/self/fd/NUMBER` or `/dev/fd/NUMBER`, and what follows it, stands for; `None` if it is another
+    /// path, or if the descriptor is no known file.
+    fn below_descriptor(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let below = path.strip_prefix(b"/proc/self/fd/").or_else(|| path.strip_prefix(b"/dev/fd/"))?;
+        let (digits, rest) =
+            below.split_at(below.iter().position(|byte| *byte == b'/').unwrap_or(below.len()));
+        let file = self.thread.file(syntax::number(digits)?)?;
+        let file = file.borrow();
+        let folder = Some(file.path.as_slice()).filter(|path| !path.is_empty());
+        absolute(folder, rest.strip_prefix(b"/").unwrap_or(rest))
     }
 
     /// Returns the folder that a descriptor or `AT_FDCWD` stands for; without one, the current folder.

@@ -279,6 +279,22 @@ fn path_only_descriptor_is_used_and_closed_like_others() {
     );
 }
 
+/// `tar` sets the mode of a folder like this, because it may open nothing but its place in the tree.
+#[test]
+fn path_of_a_descriptor_below_proc_is_that_of_its_file() {
+    let written = run(&[
+        r#"openat(AT_FDCWD, "d", O_RDONLY|O_NOFOLLOW|O_PATH|O_DIRECTORY) = 3"#,
+        r#"chmod("/proc/self/fd/3", 0700) = 0"#,
+        r#"fchmodat(AT_FDCWD, "/dev/fd/3", 0700) = 0"#,
+        r#"chmod("/proc/self/fd/3/f", 0700) = 0"#,
+        r#"chmod("/proc/self/fd/7", 0700) = -1 ENOENT (No such file or directory)"#,
+    ]);
+    let places =
+        ["/share/d", "/share/d", "/share/d/f"].map(|path| format!("{path} SetAttributes {{ }} Done"));
+    assert_eq!(written.events[1..4], places);
+    assert_eq!(written.events[4], "/proc/self/fd/7 SetAttributes { } NotFound", "nothing is known of it");
+}
+
 #[test]
 fn what_is_not_understood_is_counted() {
     for (line, note) in [
