@@ -74,10 +74,13 @@ fn request(system: System, sandbox: &Sandbox, context: &TimedFs<'_>) -> Result<(
     }
 }
 
-/// Returns the shortest time of a message in microseconds; `None` if no attempt was seen on the connection.
+/// Returns the shortest time of a message in microseconds; `None` if no attempt was seen on the connection. A request may need several
+/// messages, one after the other. Others may be sent beside it, such as the deferred close of a file: then it would seem to take a
+/// part of its time for each, so only the attempts with the fewest messages count.
 fn shortest_us(attempts: impl Iterator<Item = Attempt>) -> Option<u64> {
-    let times = attempts.filter_map(|attempt| Some(attempt.taken / attempt.messages?));
-    times.min().map(|shortest| shortest.as_micros() as u64)
+    let seen: Vec<(u32, Duration)> =
+        attempts.filter_map(|attempt| Some((attempt.messages?, attempt.taken))).collect();
+    seen.into_iter().min().map(|(messages, shortest)| (shortest / messages).as_micros() as u64)
 }
 
 /// Writes a file and returns the last rate at which the network took it while there was more to send; `None` if it took
@@ -156,6 +159,9 @@ mod tests {
         let attempt = |us, messages| Attempt { taken: Duration::from_micros(us), messages };
         let all = [attempt(500, Some(1)), attempt(2, None), attempt(1400, Some(2)), attempt(3, None)];
         assert_eq!(shortest_us(all.into_iter()), Some(500));
+        let beside_others = [attempt(5_100, Some(2)), attempt(5_000, Some(1)), attempt(5_050, Some(1))];
+        assert_eq!(shortest_us(beside_others.into_iter()), Some(5_000));
+        assert_eq!(shortest_us([attempt(1_000, Some(2)), attempt(1_200, Some(2))].into_iter()), Some(500));
         assert_eq!(shortest_us([attempt(2, None)].into_iter()), None);
     }
 
