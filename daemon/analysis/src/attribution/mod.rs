@@ -21,9 +21,11 @@ mod metric_parts;
 mod outstanding;
 mod phase_parts;
 mod summary;
+mod trips_in_order;
 
 pub use layer::{Attribution, Layer, Part, disk_seconds};
 pub use summary::attribute;
+pub use trips_in_order::TripsInOrder;
 
 /// Number of newest rounds whose time is attributed, unless a user asks for more: a day of the default schedule, so that what
 /// slows a share down since yesterday is named today.

@@ -45,10 +45,8 @@ pub struct PhaseInput<'a> {
 /// Splits the time of a phase.
 pub fn phase_parts(input: PhaseInput<'_>) -> PhaseParts {
     let phase = input.phase;
-    let working = phase.calls.seconds + phase.calls.decode_seconds;
-    // More time in calls than the phase took is the work of several threads at once.
-    let threads = (working / phase.seconds.max(f64::MIN_POSITIVE)).max(1.0);
-    let seconds = if input.is_paced { working / threads } else { phase.seconds };
+    let threads = threads(phase);
+    let seconds = if input.is_paced { working_seconds(phase) / threads } else { phase.seconds };
     let unknown = PhaseParts {
         seconds,
         client: None,
@@ -177,8 +175,18 @@ fn retransmission_seconds(times: &RequestTimes, messages: f64, round_trip: f64) 
     BoundedSeconds::new(value, lost * round_trip, lost * MOST_TIMEOUTS_OF_A_LOSS * timeout)
 }
 
+/// Returns the time in calls and in decoding, over all threads, in seconds.
+fn working_seconds(phase: &PhaseTimes) -> f64 {
+    phase.calls.seconds + phase.calls.decode_seconds
+}
+
+/// Returns the mean number of threads that worked at once, at least 1: more time in calls than the phase took is the work of several.
+pub(super) fn threads(phase: &PhaseTimes) -> f64 {
+    (working_seconds(phase) / phase.seconds.max(f64::MIN_POSITIVE)).max(1.0)
+}
+
 /// Returns the time in which this machine worked on the phase or waited for its own processor, over all threads.
-fn computing_seconds(times: &RequestTimes) -> Option<f64> {
+pub(super) fn computing_seconds(times: &RequestTimes) -> Option<f64> {
     let others = times.processor_wait_us.unwrap_or(0) + times.kernel_us.unwrap_or(0);
     times.processor_us.map(|used| (used + others) as f64 / 1e6)
 }

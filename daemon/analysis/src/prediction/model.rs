@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use longhaul_model::{median, quantile_of_sorted};
-use serde::Serialize;
-use utoipa::ToSchema;
+use longhaul_model::median;
 
+use super::conditions::{COLUMNS, Measured, NetworkAndDisk, NoPrediction, TRIPS, TimedRun};
 use super::least_squares::{Fit, NormalEquations};
+use crate::attribution::TripsInOrder;
 use crate::stats::student_critical;
 
-/// Minimum ratio of the 90th to the 10th percentile of a condition that is fitted. With less, its effect cannot be told
-/// from that of chance.
-const MIN_VARIATION: f64 = 1.5;
 /// Minimum number of runs that are fitted.
 const MIN_RUNS: usize = 12;
 /// Factor beyond the conditions that were measured up to which a prediction is not called an extrapolation.
@@ -21,58 +18,12 @@ const MIN_MODEL_ERROR: f64 = 0.03;
 /// Addition to it for a task that only transfers bytes: how much of a transfer overlaps with its round trips depends on the
 /// client's read-ahead.
 const TRANSFER_ERROR: f64 = 0.05;
+/// Largest relative error of a counted number of round trips that is used alone.
+const MAX_TRIPS_ERROR: f64 = 0.1;
 /// Standard deviations beyond which the residual of a run is winsorized: a run during which something else happened.
 const OUTLIER: f64 = 2.5;
 /// Number of times that outliers are looked for and the model is fitted again.
 const REPETITIONS: usize = 5;
-/// Columns: constant, round trips, disk requests. The time of the bytes is not fitted, because the bytes are counted: a rate
-/// falls with everything else that slows a round down, so that a fit would blame the network for all of it. A column for the
-/// round trips in which a connection speeds up after it was idle was tried and left out: it predicted restores over long
-/// paths 30 to 60 % too long.
-const COLUMNS: usize = 3;
-
-/// Network and disk with which a run is made, or for which a time is predicted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NetworkAndDisk {
-    /// Round-trip time between this machine and the server.
-    pub round_trip: Duration,
-    /// Bytes per second that the path carries at most.
-    pub bytes_per_second: f64,
-    /// Mean time of a request to the disk of the NAS; `None` if it is not known.
-    pub disk: Option<Duration>,
-}
-
-/// Time of one metric in one run, and the conditions at that time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TimedRun {
-    /// Network and disk as they were measured.
-    pub environment: NetworkAndDisk,
-    /// Time of the metric, in seconds.
-    pub seconds: f64,
-    /// Bytes on the wire in that time.
-    pub bytes: f64,
-}
-
-/// A condition that a prediction can change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dimension {
-    /// Round-trip time of the network.
-    RoundTrip,
-    /// Time of a request to the disk of the NAS.
-    Disk,
-}
-
-/// Reason why no time can be predicted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NoPrediction {
-    /// Too few runs have known conditions.
-    TooFewRuns,
-    /// The condition was nearly the same in all runs, so its effect is not known.
-    NeverVaried(Dimension),
-}
-
 /// Predicted time of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
@@ -93,25 +44,8 @@ pub struct Model {
     /// Median of the bytes.
     bytes: f64,
     fit: Fit<COLUMNS>,
-}
-
-/// Ranges of the conditions in the fitted runs.
-#[derive(Debug, Clone, Copy)]
-struct Measured {
-    /// In seconds.
-    round_trip: Range,
-    /// In bytes per second.
-    bandwidth: Range,
-    /// In seconds; `None` unless it is known in every fitted run.
-    disk: Option<Range>,
-}
-
-/// Range of a condition, from its 10th to its 90th percentile.
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    low: f64,
-    middle: f64,
-    high: f64,
+    /// Relative error of the number of round trips, if it is counted.
+    trips_error: f64,
 }
 
 impl Model {
@@ -126,11 +60,17 @@ impl Model {
         if runs.len() < MIN_RUNS {
             return Err(NoPrediction::TooFewRuns);
         }
-        let measured = Measured::of(&runs).ok_or(NoPrediction::TooFewRuns)?;
+        let mut measured = Measured::of(&runs).ok_or(NoPrediction::TooFewRuns)?;
         let bytes: Vec<f64> = runs.iter().map(|run| run.bytes).collect();
         let bytes = median(&bytes).ok_or(NoPrediction::TooFewRuns)?;
-        let fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
-        Ok(Self { measured, bytes, fit })
+        let mut fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
+        let fitted = measured.round_trip.varies().then(|| fit.coefficients[TRIPS]);
+        let trips = trips_of(&runs, fitted);
+        if let Some(trips) = trips {
+            measured.counted_trips = Some(trips.value);
+            fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
+        }
+        Ok(Self { measured, bytes, fit, trips_error: trips.map_or(0.0, |trips| trips.error) })
     }
 
     /// Returns the median of the conditions that were measured.
@@ -146,8 +86,12 @@ impl Model {
     fn transfer_share(&self) -> f64 {
         let usual = self.usual();
         let transfer = self.bytes / usual.bytes_per_second;
-        let rest = self.fit.at(self.measured.row(usual));
-        transfer / (transfer + rest).max(f64::MIN_POSITIVE)
+        transfer / self.seconds(usual).max(f64::MIN_POSITIVE)
+    }
+
+    /// Returns the time of the model, in seconds.
+    fn seconds(&self, environment: NetworkAndDisk) -> f64 {
+        self.fit.at(self.measured.row(environment)) + self.measured.counted_seconds(environment, self.bytes)
     }
 
     /// Predicts the time with a network and a disk.
@@ -163,10 +107,9 @@ impl Model {
     pub fn predict(&self, environment: NetworkAndDisk) -> Result<Prediction, NoPrediction> {
         let reach = self.measured.reach(environment)?;
         let row = self.measured.row(environment);
-        let with_rate = |rate: f64| self.fit.at(row) + self.bytes / rate;
-        let seconds = with_rate(environment.bytes_per_second);
+        let seconds = self.seconds(environment);
         // A task that does not follow the model within the measured range follows it even less beyond it.
-        let smallest = MIN_MODEL_ERROR + TRANSFER_ERROR * self.transfer_share();
+        let smallest = MIN_MODEL_ERROR + TRANSFER_ERROR * self.transfer_share() + self.trips_error;
         let model_error = self.fit.residual_variance.sqrt().max(smallest) * (1.0 + reach.log2());
         let fit_error = self.fit.variance_at(row).sqrt() / seconds.max(f64::MIN_POSITIVE);
         let critical = student_critical(0.05, self.fit.degrees_of_freedom as f64);
@@ -178,7 +121,8 @@ impl Model {
             rate if rate < usual.middle => rate,
             rate => rate.max(usual.high),
         };
-        let slowest = with_rate(environment.bytes_per_second.min(self.measured.bandwidth.high)).max(seconds);
+        let bytes_per_second = environment.bytes_per_second.min(usual.high);
+        let slowest = self.seconds(NetworkAndDisk { bytes_per_second, ..environment }).max(seconds);
         Ok(Prediction {
             seconds,
             low: (seconds / factor).max(self.bytes / fastest),
@@ -197,84 +141,32 @@ pub(super) fn fitted_runs(runs: &[TimedRun]) -> Vec<TimedRun> {
     if varies && known.len() >= MIN_RUNS { known } else { valid }
 }
 
-impl TimedRun {
-    /// Returns true if a model can be fitted to the run.
-    fn is_valid(&self) -> bool {
-        let NetworkAndDisk { round_trip, bytes_per_second, .. } = self.environment;
-        let is_positive = |value: f64| value.is_finite() && value > 0.0;
-        !round_trip.is_zero()
-            && is_positive(bytes_per_second)
-            && is_positive(self.seconds)
-            && self.bytes.is_finite()
-            && self.bytes >= 0.0
-    }
-
-    /// Returns the seconds that the bytes took at the rate of the path.
-    fn transfer_seconds(&self) -> f64 {
-        (self.bytes / self.environment.bytes_per_second).min(self.seconds)
-    }
+/// Returns the counted part of a run's time, which is not longer than the run.
+fn counted_seconds(measured: &Measured, run: &TimedRun) -> f64 {
+    measured.counted_seconds(run.environment, run.bytes).min(run.seconds)
 }
 
-impl Measured {
-    fn of(runs: &[TimedRun]) -> Option<Self> {
-        let values = |of: fn(&NetworkAndDisk) -> f64| runs.iter().map(|run| of(&run.environment)).collect();
-        let disk: Option<Vec<f64>> =
-            runs.iter().map(|run| run.environment.disk.map(|disk| disk.as_secs_f64())).collect();
-        Some(Self {
-            round_trip: Range::of(values(|environment| environment.round_trip.as_secs_f64()))?,
-            bandwidth: Range::of(values(|environment| environment.bytes_per_second))?,
-            disk: disk.and_then(Range::of),
-        })
-    }
-
-    /// Returns the columns of the model. A condition that did not vary is zero: its effect is part of the constant.
-    fn row(&self, environment: NetworkAndDisk) -> [f64; COLUMNS] {
-        let round_trip = environment.round_trip.as_secs_f64();
-        let disk = environment.disk.zip(self.disk).filter(|(_, range)| range.varies());
-        let trips = if self.round_trip.varies() { round_trip } else { 0.0 };
-        [1.0, trips, disk.map_or(0.0, |(disk, _)| disk.as_secs_f64())]
-    }
-
-    /// Returns the factor by which an environment lies outside of what was measured, 1 within it.
-    fn reach(&self, environment: NetworkAndDisk) -> Result<f64, NoPrediction> {
-        let never_varied = |dimension| NoPrediction::NeverVaried(dimension);
-        let round_trip = self.round_trip.reach(environment.round_trip.as_secs_f64());
-        let bandwidth = self.bandwidth.factor(environment.bytes_per_second);
-        let disk = match (environment.disk, self.disk) {
-            (None, _) => Some(1.0),
-            (Some(disk), Some(range)) => range.reach(disk.as_secs_f64()),
-            (Some(_), None) => None,
-        };
-        let reaches = [
-            round_trip.ok_or(never_varied(Dimension::RoundTrip))?,
-            bandwidth,
-            disk.ok_or(never_varied(Dimension::Disk))?,
-        ];
-        Ok(reaches.into_iter().fold(1.0, f64::max))
-    }
+/// Counted number of round trips.
+#[derive(Debug, Clone, Copy)]
+struct CountedTrips {
+    value: f64,
+    /// Relative error.
+    error: f64,
 }
 
-impl Range {
-    fn of(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let at = |q| quantile_of_sorted(&values, q);
-        Some(Self { low: at(0.1)?, middle: at(0.5)?, high: at(0.9)? })
-    }
-
-    fn varies(&self) -> bool {
-        self.high >= MIN_VARIATION * self.low && self.high > 0.0
-    }
-
-    /// Returns the factor by which a value lies outside of the range, 1 within it.
-    fn factor(&self, value: f64) -> f64 {
-        (value / self.high).max(self.low / value).max(1.0)
-    }
-
-    /// Returns the factor by which a value lies outside of the range, 1 within it; `None` for another value than the
-    /// measured ones of a condition that never varied.
-    fn reach(&self, value: f64) -> Option<f64> {
-        let factor = self.factor(value);
-        (self.varies() || factor < MIN_VARIATION).then_some(factor)
+/// Returns the counted number of round trips, if it says more than the fitted one. Over short networks a transfer hides its round
+/// trips, so that the fit finds too few, and a slow NAS may look like more of them than there are requests. Without a fitted one, both
+/// limits must be close together.
+fn trips_of(runs: &[TimedRun], fitted: Option<f64>) -> Option<CountedTrips> {
+    let known: Vec<TripsInOrder> = runs.iter().filter_map(|run| run.trips).collect();
+    let of = |limit: fn(&TripsInOrder) -> f64| median(&known.iter().map(limit).collect::<Vec<_>>());
+    let (least, most) =
+        of(|trips| trips.least).zip(of(|trips| trips.most)).filter(|_| known.len() >= MIN_RUNS)?;
+    let error = (most / least.max(f64::MIN_POSITIVE)).ln() / 2.0;
+    match fitted {
+        Some(fitted) if (least..=most).contains(&fitted) => None,
+        Some(fitted) => Some(CountedTrips { value: fitted.clamp(least, most), error: 0.0 }),
+        None => (error <= MAX_TRIPS_ERROR).then(|| CountedTrips { value: (least * most).sqrt(), error }),
     }
 }
 
@@ -288,8 +180,10 @@ fn fit_without_outliers(runs: &[TimedRun], measured: &Measured) -> Option<Fit<CO
     let mut expected = vec![median(&times)?; runs.len()];
     let mut fit = fit_times(runs, &times, &expected, measured)?;
     for _ in 0..REPETITIONS {
-        expected =
-            runs.iter().map(|run| fit.at(measured.row(run.environment)) + run.transfer_seconds()).collect();
+        expected = runs
+            .iter()
+            .map(|run| fit.at(measured.row(run.environment)) + counted_seconds(measured, run))
+            .collect();
         let errors: Vec<f64> =
             runs.iter().zip(&expected).map(|(run, expected)| (run.seconds / expected - 1.0).abs()).collect();
         let limit = OUTLIER * DEVIATIONS * median(&errors)?;
@@ -310,7 +204,7 @@ fn fit_times(
 ) -> Option<Fit<COLUMNS>> {
     let mut equations = NormalEquations::new();
     for ((run, seconds), expected) in runs.iter().zip(times).zip(expected) {
-        let observed = seconds - run.transfer_seconds();
+        let observed = seconds - counted_seconds(measured, run);
         equations.add(measured.row(run.environment), observed, 1.0 / expected.max(f64::MIN_POSITIVE));
     }
     equations.fit()
@@ -318,6 +212,7 @@ fn fit_times(
 
 #[cfg(test)]
 mod tests {
+    use super::super::conditions::Dimension;
     use super::*;
     use proptest::prelude::*;
     use rand_chacha::ChaCha8Rng;
@@ -352,6 +247,7 @@ mod tests {
                         environment,
                         seconds: truth(environment) * (1.0 + error),
                         bytes: BYTES,
+                        trips: None,
                     });
                 }
             }
@@ -383,6 +279,44 @@ mod tests {
         assert_eq!(refused(environment(20.0, 300.0, None)), NoPrediction::NeverVaried(Dimension::RoundTrip));
         assert_eq!(refused(environment(0.5, 300.0, Some(1.0))), NoPrediction::NeverVaried(Dimension::Disk));
         assert_covers(&model, environment(0.55, 40.0, None));
+    }
+
+    fn with_trips(mut runs: Vec<TimedRun>, least: f64, most: f64) -> Vec<TimedRun> {
+        runs.iter_mut().for_each(|run| run.trips = Some(TripsInOrder { least, most }));
+        runs
+    }
+
+    #[test]
+    fn round_trips_that_a_short_network_hides_are_counted() {
+        let mut runs = with_trips(runs(&[0.5, 1.0, 2.0], &[100.0, 300.0], &[None]), 60.0, 90.0);
+        // The client reads ahead: all bytes are on the way while it waits for the first ones.
+        runs.iter_mut().for_each(|run| run.seconds -= 60.0 * run.environment.round_trip.as_secs_f64());
+        let far = environment(20.0, 300.0, None);
+        assert_covers(&Model::fit(&runs).unwrap(), far);
+        runs.iter_mut().for_each(|run| run.trips = None);
+        assert!(
+            Model::fit(&runs).unwrap().predict(far).unwrap().seconds < 0.5 * truth(far),
+            "no round trips"
+        );
+    }
+
+    #[test]
+    fn there_are_at_most_as_many_round_trips_as_requests() {
+        // The NAS is slow whenever the network is.
+        let mut runs = with_trips(runs(&[0.5, 1.0, 2.0], &[100.0, 300.0], &[None]), 50.0, 60.0);
+        runs.iter_mut().for_each(|run| run.seconds += 200.0 * run.environment.round_trip.as_secs_f64());
+        let far = environment(20.0, 300.0, None);
+        let found = Model::fit(&runs).unwrap().predict(far).unwrap().seconds;
+        assert!((found / truth(far) - 1.0).abs() < 0.25, "{found}");
+    }
+
+    #[test]
+    fn counted_round_trips_need_no_network_that_varied() {
+        let same = runs(&[0.5], &[100.0, 300.0], &[None; 2]);
+        let far = environment(20.0, 300.0, None);
+        assert_covers(&Model::fit(&with_trips(same.clone(), 57.0, 63.0)).unwrap(), far);
+        let vague = Model::fit(&with_trips(same, 40.0, 90.0)).unwrap().predict(far);
+        assert_eq!(vague.unwrap_err(), NoPrediction::NeverVaried(Dimension::RoundTrip));
     }
 
     #[test]
@@ -437,6 +371,7 @@ mod tests {
                 },
                 seconds: *seconds,
                 bytes: seconds.abs(),
+                trips: None,
             }).collect();
             if let Ok(model) = Model::fit(&runs) {
                 let _ = model.predict(environment(20.0, 100.0, Some(5.0)));

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use longhaul_model::{PhaseTimes, RunNasUse, TargetName, WaitMetric, all_metrics};
 
-use super::model::{NetworkAndDisk, TimedRun};
+use super::conditions::{NetworkAndDisk, TimedRun};
+use crate::attribution::TripsInOrder;
 
 /// Minimum traffic of a phase from which the bandwidth can be told: shorter ones end before a connection is at full speed.
 const MIN_BYTES: u64 = 4_000_000;
@@ -49,7 +50,10 @@ pub fn timed_runs(phases: &[PhaseTimes], nas: &[RunNasUse]) -> TimedRuns {
                 metric: metric.name.to_owned(),
             };
             let run = environment.zip(bytes(metric, seconds, own));
-            let run = run.map(|(environment, bytes)| TimedRun { environment, seconds, bytes });
+            let run = run.map(|(environment, bytes)| {
+                let trips = trips(metric, own);
+                TimedRun { environment, seconds, bytes, trips }
+            });
             if run.is_some() || first.is_on_network() {
                 runs.entry(key).or_default().extend(run);
             }
@@ -100,6 +104,12 @@ fn bytes(metric: &WaitMetric, seconds: f64, phases: &[PhaseTimes]) -> Option<f64
         return None;
     }
     own.iter().map(bytes).sum()
+}
+
+/// Returns the round trips of a metric; `None` if they are not known of one of its phases.
+fn trips(metric: &WaitMetric, phases: &[PhaseTimes]) -> Option<TripsInOrder> {
+    let own = phases.iter().filter(|phase| metric.covers(&phase.phase, phase.cache));
+    own.map(TripsInOrder::of).sum()
 }
 
 /// Returns the highest rate of each target in each round, in bytes per second.

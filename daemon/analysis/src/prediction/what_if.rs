@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::model::{Model, NetworkAndDisk, NoPrediction, Prediction, TimedRun, fitted_runs};
+use super::conditions::{NetworkAndDisk, NoPrediction, TimedRun};
+use super::model::{Model, Prediction, fitted_runs};
 use super::runs::{TargetMetric, TimedRuns};
 
 /// Payload share of a bandwidth, because each segment of 1,448 bytes has 90 bytes of headers and gaps on Ethernet.
@@ -83,6 +84,7 @@ mod tests {
             },
             seconds: 0.1 + 0.01 * round_trip_ms as f64 + 0.02 * disk_ms.unwrap_or(0) as f64,
             bytes: 1e6,
+            trips: None,
         }
     }
 
