@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::{Attribution, Layer, attribute};
 
 /// Opening a folder over NFS in 1.2 s, with 9 round trips of 1 ms, and 0.05 s of processor time.
-fn nfs() -> PhaseTimes {
+pub(super) fn nfs() -> PhaseTimes {
     let requests = RequestTotals {
         answered: Some(9),
         queue_us: Some(0),
@@ -47,14 +47,14 @@ fn nfs() -> PhaseTimes {
 }
 
 /// Returns the phase with other times.
-fn with_times(phase: PhaseTimes, change: impl FnOnce(&mut RequestTimes)) -> PhaseTimes {
+pub(super) fn with_times(phase: PhaseTimes, change: impl FnOnce(&mut RequestTimes)) -> PhaseTimes {
     let mut phase = phase;
     change(phase.times.as_mut().unwrap());
     phase
 }
 
 /// Returns the phase as SMB reports it: no times of requests, but segments.
-fn smb(phase: PhaseTimes) -> PhaseTimes {
+pub(super) fn smb(phase: PhaseTimes) -> PhaseTimes {
     let phase = with_times(phase, |times| {
         times.tcp.segments_sent = times.requests.answered;
         times.requests = RequestTotals::default();

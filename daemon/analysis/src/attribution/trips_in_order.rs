@@ -22,7 +22,7 @@ impl TripsInOrder {
     /// Returns the limits for a phase; `None` if no source counts requests and their times.
     pub fn of(phase: &PhaseTimes) -> Option<Self> {
         let requests = Outstanding::of(phase)?;
-        let total = requests.answer_seconds?;
+        let total = requests.answer_seconds.or(requests.ticked_seconds)?;
         let threads = threads(phase);
         let computing = computing_seconds(phase.times.as_ref()?)? / threads;
         let waited = total.min(phase.seconds - computing);
@@ -37,5 +37,56 @@ impl Sum for TripsInOrder {
             least: sum.least + next.least,
             most: sum.most + next.most,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::{CallTotals, Protocol};
+
+    use super::*;
+    use crate::attribution::tests::{nfs, smb, with_times};
+
+    fn limits(phase: &PhaseTimes) -> [f64; 2] {
+        let trips = TripsInOrder::of(phase).unwrap();
+        [trips.least, trips.most].map(|trips| (trips * 10.0).round() / 10.0)
+    }
+
+    /// Returns a phase of 1.2 s with 60 requests that took some time in all.
+    fn answered_in(milliseconds: u64) -> PhaseTimes {
+        with_times(nfs(), |times| {
+            times.requests.answered = Some(60);
+            times.requests.answer_us = Some(milliseconds * 1000);
+        })
+    }
+
+    #[test]
+    fn requests_that_never_overlap_are_round_trips() {
+        assert_eq!(limits(&answered_in(600)), [60.0, 60.0], "the computer works between them");
+    }
+
+    #[test]
+    fn requests_that_were_outstanding_at_once_are_fewer_round_trips() {
+        // The worker waited for 1.15 s.
+        assert_eq!(limits(&answered_in(3_450)), [20.0, 60.0]);
+    }
+
+    #[test]
+    fn threads_do_not_wait_for_each_other() {
+        let calls = CallTotals { seconds: 4.8, ..nfs().calls };
+        assert_eq!(limits(&PhaseTimes { calls, ..answered_in(3_450) }), [15.0, 15.0]);
+        assert_eq!(limits(&PhaseTimes { calls, ..answered_in(9_500) }), [7.5, 15.0]);
+    }
+
+    #[test]
+    fn requests_over_smb_count_if_the_kernel_times_them() {
+        let timed = smb(answered_in(1_000));
+        assert_eq!(TripsInOrder::of(&timed), None);
+        let ticked = with_times(timed, |times| {
+            times.requests.answered = Some(180);
+            times.requests.execute_us = Some(3_000_000);
+        });
+        let ticked = PhaseTimes { wire_requests: Some(180), protocol: Some(Protocol::Smb(None)), ..ticked };
+        assert_eq!(limits(&ticked), [60.0, 60.0], "three requests to a message");
     }
 }

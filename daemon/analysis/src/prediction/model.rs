@@ -50,12 +50,13 @@ pub struct Model {
 
 impl Model {
     /// Fits the model to runs of one epoch, in any order. Runs without a positive round-trip time, bandwidth and time are
-    /// left out.
+    /// left out. It is meant for a network with the round-trip time `near`: a client may need more round trips over a longer
+    /// one, because what it keeps in memory expires meanwhile.
     ///
     /// # Errors
     ///
     /// With too few runs.
-    pub fn fit(runs: &[TimedRun]) -> Result<Self, NoPrediction> {
+    pub fn fit(runs: &[TimedRun], near: Option<Duration>) -> Result<Self, NoPrediction> {
         let runs = fitted_runs(runs);
         if runs.len() < MIN_RUNS {
             return Err(NoPrediction::TooFewRuns);
@@ -65,7 +66,8 @@ impl Model {
         let bytes = median(&bytes).ok_or(NoPrediction::TooFewRuns)?;
         let mut fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
         let fitted = measured.round_trip.varies().then(|| fit.coefficients[TRIPS]);
-        let trips = trips_of(&runs, fitted);
+        let near = near.map_or(measured.round_trip.middle, |time| time.as_secs_f64());
+        let trips = trips_of(&nearest(&runs, near), fitted);
         if let Some(trips) = trips {
             measured.counted_trips = Some(trips.value);
             fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
@@ -152,6 +154,15 @@ struct CountedTrips {
     value: f64,
     /// Relative error.
     error: f64,
+}
+
+/// Returns the third of the runs whose round trips are counted whose round-trip times are nearest to one in seconds, but enough to fit.
+fn nearest(runs: &[TimedRun], round_trip: f64) -> Vec<TimedRun> {
+    let distance = |run: &TimedRun| (run.environment.round_trip.as_secs_f64() / round_trip).ln().abs();
+    let mut runs: Vec<TimedRun> = runs.iter().copied().filter(|run| run.trips.is_some()).collect();
+    runs.sort_by(|one, other| distance(one).total_cmp(&distance(other)));
+    runs.truncate((runs.len() / 3).max(MIN_RUNS));
+    runs
 }
 
 /// Returns the counted number of round trips, if it says more than the fitted one. Over short networks a transfer hides its round
@@ -264,7 +275,7 @@ mod tests {
     #[test]
     fn times_over_other_networks_and_disks_are_predicted() {
         let runs = runs(&[0.5, 1.0, 2.0, 5.0], &[100.0, 300.0, 1000.0], &[Some(0.1), Some(5.0)]);
-        let model = Model::fit(&runs).unwrap();
+        let model = Model::fit(&runs, None).unwrap();
         assert_covers(&model, environment(20.0, 300.0, Some(5.0)));
         assert_covers(&model, environment(1.0, 20.0, Some(0.1)));
         assert_covers(&model, environment(50.0, 5000.0, Some(15.0)));
@@ -274,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_condition_that_never_varied_is_not_guessed() {
-        let model = Model::fit(&runs(&[0.5, 0.55, 0.6], &[100.0, 1000.0], &[None])).unwrap();
+        let model = Model::fit(&runs(&[0.5, 0.55, 0.6], &[100.0, 1000.0], &[None]), None).unwrap();
         let refused = |environment| model.predict(environment).unwrap_err();
         assert_eq!(refused(environment(20.0, 300.0, None)), NoPrediction::NeverVaried(Dimension::RoundTrip));
         assert_eq!(refused(environment(0.5, 300.0, Some(1.0))), NoPrediction::NeverVaried(Dimension::Disk));
@@ -292,12 +303,27 @@ mod tests {
         // The client reads ahead: all bytes are on the way while it waits for the first ones.
         runs.iter_mut().for_each(|run| run.seconds -= 60.0 * run.environment.round_trip.as_secs_f64());
         let far = environment(20.0, 300.0, None);
-        assert_covers(&Model::fit(&runs).unwrap(), far);
+        assert_covers(&Model::fit(&runs, None).unwrap(), far);
         runs.iter_mut().for_each(|run| run.trips = None);
         assert!(
-            Model::fit(&runs).unwrap().predict(far).unwrap().seconds < 0.5 * truth(far),
+            Model::fit(&runs, None).unwrap().predict(far).unwrap().seconds < 0.5 * truth(far),
             "no round trips"
         );
+    }
+
+    #[test]
+    fn more_round_trips_over_a_longer_network_are_expected_to_remain() {
+        // What the client keeps of the names expires while it waits.
+        let mut runs = runs(&[0.5, 1.0, 2.0, 5.0], &[100.0, 300.0], &[None; 2]);
+        for run in &mut runs {
+            let round_trip = run.environment.round_trip.as_secs_f64();
+            let trips = if round_trip > 4e-3 { 120.0 } else { 60.0 };
+            run.seconds += (trips - 60.0) * round_trip;
+            run.trips = Some(TripsInOrder { least: trips, most: trips });
+        }
+        let far = environment(20.0, 300.0, None);
+        let found = Model::fit(&runs, Some(far.round_trip)).unwrap().predict(far).unwrap().seconds;
+        assert!((found / (truth(far) + 60.0 * 0.02) - 1.0).abs() < 0.05, "{found}");
     }
 
     #[test]
@@ -306,7 +332,7 @@ mod tests {
         let mut runs = with_trips(runs(&[0.5, 1.0, 2.0], &[100.0, 300.0], &[None]), 50.0, 60.0);
         runs.iter_mut().for_each(|run| run.seconds += 200.0 * run.environment.round_trip.as_secs_f64());
         let far = environment(20.0, 300.0, None);
-        let found = Model::fit(&runs).unwrap().predict(far).unwrap().seconds;
+        let found = Model::fit(&runs, None).unwrap().predict(far).unwrap().seconds;
         assert!((found / truth(far) - 1.0).abs() < 0.25, "{found}");
     }
 
@@ -314,8 +340,8 @@ mod tests {
     fn counted_round_trips_need_no_network_that_varied() {
         let same = runs(&[0.5], &[100.0, 300.0], &[None; 2]);
         let far = environment(20.0, 300.0, None);
-        assert_covers(&Model::fit(&with_trips(same.clone(), 57.0, 63.0)).unwrap(), far);
-        let vague = Model::fit(&with_trips(same, 40.0, 90.0)).unwrap().predict(far);
+        assert_covers(&Model::fit(&with_trips(same.clone(), 57.0, 63.0), None).unwrap(), far);
+        let vague = Model::fit(&with_trips(same, 40.0, 90.0), None).unwrap().predict(far);
         assert_eq!(vague.unwrap_err(), NoPrediction::NeverVaried(Dimension::RoundTrip));
     }
 
@@ -328,14 +354,14 @@ mod tests {
             run.seconds *= slowdown;
             run.environment.bytes_per_second /= slowdown;
         }
-        let model = Model::fit(&runs).unwrap();
+        let model = Model::fit(&runs, None).unwrap();
         let slow = model.predict(environment(1.0, 10.0, None)).unwrap();
         assert!(slow.seconds < 8.0 + 4.0, "10 MB take 8 s at 10 Mbit/s: {slow:?}");
     }
 
     #[test]
     fn more_bandwidth_may_help_nothing() {
-        let model = Model::fit(&runs(&[1.0, 5.0], &[100.0], &[None; 3])).unwrap();
+        let model = Model::fit(&runs(&[1.0, 5.0], &[100.0], &[None; 3]), None).unwrap();
         let (usual, faster) =
             (model.predict(model.usual()).unwrap(), model.predict(environment(1.0, 1000.0, None)).unwrap());
         assert!(faster.seconds < usual.seconds && faster.high >= truth(environment(1.0, 100.0, None)));
@@ -345,17 +371,17 @@ mod tests {
     fn a_few_runs_in_which_something_else_happened_change_little() {
         let mut runs = runs(&[0.5, 1.0, 2.0, 5.0], &[100.0, 300.0, 1000.0], &[None]);
         runs.iter_mut().step_by(12).for_each(|run| run.seconds *= 8.0);
-        assert_covers(&Model::fit(&runs).unwrap(), environment(20.0, 300.0, None));
+        assert_covers(&Model::fit(&runs, None).unwrap(), environment(20.0, 300.0, None));
     }
 
     #[test]
     fn too_few_runs_and_impossible_ones_give_no_model() {
         let mut runs = runs(&[1.0, 5.0], &[100.0, 1000.0], &[None]);
         assert_eq!(runs.len(), MIN_RUNS);
-        assert!(Model::fit(&runs).is_ok());
+        assert!(Model::fit(&runs, None).is_ok());
         runs[0].environment.round_trip = Duration::ZERO;
-        assert_eq!(Model::fit(&runs).unwrap_err(), NoPrediction::TooFewRuns);
-        assert_eq!(Model::fit(&[]).unwrap_err(), NoPrediction::TooFewRuns);
+        assert_eq!(Model::fit(&runs, None).unwrap_err(), NoPrediction::TooFewRuns);
+        assert_eq!(Model::fit(&[], None).unwrap_err(), NoPrediction::TooFewRuns);
     }
 
     proptest! {
@@ -373,7 +399,7 @@ mod tests {
                 bytes: seconds.abs(),
                 trips: None,
             }).collect();
-            if let Ok(model) = Model::fit(&runs) {
+            if let Ok(model) = Model::fit(&runs, None) {
                 let _ = model.predict(environment(20.0, 100.0, Some(5.0)));
                 let _ = model.predict(model.usual());
             }

@@ -14,6 +14,8 @@ const MIN_BYTES: u64 = 4_000_000;
 /// Bytes of a request and its answer that counters of file bytes leave out: names, attributes and headers. Measured as 650 to
 /// 890 bytes over NFS 4.2.
 const BYTES_OF_A_REQUEST: f64 = 700.0;
+/// Bytes of headers and gaps around a request and its answer on Ethernet, which counters of connections leave out.
+const HEADERS_OF_A_REQUEST: f64 = 2.0 * 90.0;
 
 /// A metric on a target.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,16 +96,22 @@ fn bytes(metric: &WaitMetric, seconds: f64, phases: &[PhaseTimes]) -> Option<f64
     let own: Vec<&PhaseTimes> =
         phases.iter().filter(|phase| metric.covers(&phase.phase, phase.cache)).collect();
     let duration: f64 = own.iter().map(|phase| phase.seconds).sum();
-    let bytes = |phase: &&PhaseTimes| {
-        let files = phase.wire_read?.saturating_add(phase.wire_written?);
-        // A source that counts no requests counts all bytes, with their headers.
-        let requests = phase.wire_requests.map_or(0.0, |requests| requests as f64 * BYTES_OF_A_REQUEST);
-        Some(files as f64 + requests)
-    };
     if seconds < MIN_SHARE * duration {
         return None;
     }
-    own.iter().map(bytes).sum()
+    own.iter().map(|phase| phase_bytes(phase)).sum()
+}
+
+/// Returns the bytes on the wire during a phase; `None` if nothing counted them.
+fn phase_bytes(phase: &PhaseTimes) -> Option<f64> {
+    let files = phase.wire_read?.saturating_add(phase.wire_written?) as f64;
+    // A source that counts no requests counts all bytes, with their headers.
+    let requests = phase.wire_requests.map_or(0.0, |requests| requests as f64);
+    let of_connections = phase.times.as_ref().and_then(|times| times.sent_bytes.zip(times.received_bytes));
+    Some(match of_connections {
+        Some((sent, received)) => files.max((sent + received) as f64) + requests * HEADERS_OF_A_REQUEST,
+        None => files + requests * BYTES_OF_A_REQUEST,
+    })
 }
 
 /// Returns the round trips of a metric; `None` if they are not known of one of its phases.
@@ -134,7 +142,9 @@ fn disk_time(found: &RunNasUse) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{CacheState, CallTotals, DiskUse, MetricSeconds, NasProblem, NasUse, Protocol};
+    use longhaul_model::{
+        CacheState, CallTotals, DiskUse, MetricSeconds, NasProblem, NasUse, Protocol, RequestTimes,
+    };
 
     use super::*;
 
@@ -201,6 +211,20 @@ mod tests {
         let uncounted = PhaseTimes { wire_read: None, wire_written: None, ..phase(1, 1, 50) };
         let other = PhaseTimes { phase: "speed-large".to_owned(), ..phase(1, 1, 50) };
         assert_eq!(only_runs(&[uncounted, other], &[]), []);
+    }
+
+    #[test]
+    fn bytes_that_were_counted_on_the_connection_are_not_estimated() {
+        let small = PhaseTimes { wire_written: Some(0), wire_requests: Some(1000), ..phase(1, 1, 0) };
+        let times = |sent| RequestTimes {
+            sent_bytes: Some(sent),
+            received_bytes: Some(90_000),
+            ..RequestTimes::default()
+        };
+        assert_eq!(phase_bytes(&small), Some(700_000.0));
+        assert_eq!(phase_bytes(&PhaseTimes { times: Some(times(30_000)), ..small }), Some(300_000.0));
+        let file = PhaseTimes { wire_requests: Some(10), times: Some(times(0)), ..phase(1, 1, 50) };
+        assert_eq!(phase_bytes(&file), Some(50_001_800.0), "another connection of the share carried it");
     }
 
     #[test]

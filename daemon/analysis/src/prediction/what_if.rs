@@ -40,11 +40,12 @@ pub fn what_if(runs: &TimedRuns, change: AssumedChange) -> Vec<Answer> {
 
 fn answer(key: &TargetMetric, runs: &[TimedRun], change: AssumedChange) -> Answer {
     let (key, count) = (key.clone(), fitted_runs(runs).len());
-    match Model::fit(runs) {
+    match Model::fit(runs, None) {
         Err(reason) => Answer { key, runs: count, usual: None, changed: Err(reason) },
         Ok(model) => {
             let usual = model.usual();
-            let changed = model.predict(change.applied_to(usual));
+            let changed =
+                Model::fit(runs, change.round_trip).and_then(|model| model.predict(change.applied_to(usual)));
             Answer { key, runs: count, usual: model.predict(usual).ok(), changed }
         }
     }
