@@ -77,7 +77,7 @@ pub(super) struct Measured {
     pub counted_trips: Option<f64>,
 }
 
-/// Range of a condition, from its 10th to its 90th percentile.
+/// Range of a condition or of bytes, from its 10th to its 90th percentile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Range {
     pub low: f64,
@@ -153,7 +153,8 @@ impl Measured {
 }
 
 impl Range {
-    fn of(mut values: Vec<f64>) -> Option<Self> {
+    /// Returns the range of values in any order; `None` if there are none.
+    pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let at = |q| quantile_of_sorted(&values, q);
         Some(Self { low: at(0.1)?, middle: at(0.5)?, high: at(0.9)? })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longhaul_model::median;
 
-use super::conditions::{COLUMNS, Measured, NetworkAndDisk, NoPrediction, TRIPS, TimedRun};
+use super::conditions::{COLUMNS, Measured, NetworkAndDisk, NoPrediction, Range, TRIPS, TimedRun};
 use super::least_squares::{Fit, NormalEquations};
 use crate::attribution::TripsInOrder;
 use crate::stats::student_critical;
@@ -41,8 +41,8 @@ pub struct Prediction {
 #[derive(Debug, Clone)]
 pub struct Model {
     measured: Measured,
-    /// Median of the bytes.
-    bytes: f64,
+    /// Bytes of the runs.
+    bytes: Range,
     fit: Fit<COLUMNS>,
     /// Relative error of the number of round trips, if it is counted.
     trips_error: f64,
@@ -62,8 +62,8 @@ impl Model {
             return Err(NoPrediction::TooFewRuns);
         }
         let mut measured = Measured::of(&runs).ok_or(NoPrediction::TooFewRuns)?;
-        let bytes: Vec<f64> = runs.iter().map(|run| run.bytes).collect();
-        let bytes = median(&bytes).ok_or(NoPrediction::TooFewRuns)?;
+        let bytes = runs.iter().map(|run| run.bytes).collect();
+        let bytes = Range::of(bytes).ok_or(NoPrediction::TooFewRuns)?;
         let mut fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
         let fitted = measured.round_trip.varies().then(|| fit.coefficients[TRIPS]);
         let near = near.map_or(measured.round_trip.middle, |time| time.as_secs_f64());
@@ -87,21 +87,22 @@ impl Model {
     /// Returns the share of the usual time that the bytes take, from 0 to 1.
     fn transfer_share(&self) -> f64 {
         let usual = self.usual();
-        let transfer = self.bytes / usual.bytes_per_second;
+        let transfer = self.bytes.middle / usual.bytes_per_second;
         transfer / self.seconds(usual).max(f64::MIN_POSITIVE)
     }
 
     /// Returns the time of the model, in seconds.
     fn seconds(&self, environment: NetworkAndDisk) -> f64 {
-        self.fit.at(self.measured.row(environment)) + self.measured.counted_seconds(environment, self.bytes)
+        self.fit.at(self.measured.row(environment))
+            + self.measured.counted_seconds(environment, self.bytes.middle)
     }
 
     /// Predicts the time with a network and a disk.
     ///
     /// The interval is meant to contain the time of a typical run with a probability of 95 %. It covers the error of the fit
     /// and that of the model, which grows with the distance from what was measured. With more bandwidth than was measured it
-    /// reaches up to the time without it, because something else than the network may have limited the rate. It begins at the
-    /// time of the bytes alone.
+    /// reaches up to the time without it, because something else than the network may have limited the rate. It does not begin
+    /// before the time of the bytes of a small run.
     ///
     /// # Errors
     ///
@@ -127,7 +128,7 @@ impl Model {
         let slowest = self.seconds(NetworkAndDisk { bytes_per_second, ..environment }).max(seconds);
         Ok(Prediction {
             seconds,
-            low: (seconds / factor).max(self.bytes / fastest),
+            low: (seconds / factor).max(self.bytes.low / fastest),
             high: slowest * factor,
             is_extrapolated: reach > MAX_REACH,
         })
