@@ -174,7 +174,7 @@ fn trips_of(runs: &[TimedRun], fitted: Option<f64>) -> Option<CountedTrips> {
     let of = |limit: fn(&TripsInOrder) -> f64| median(&known.iter().map(limit).collect::<Vec<_>>());
     let (least, most) =
         of(|trips| trips.least).zip(of(|trips| trips.most)).filter(|_| known.len() >= MIN_RUNS)?;
-    let error = (most / least.max(f64::MIN_POSITIVE)).ln() / 2.0;
+    let error = ((most / least.max(f64::MIN_POSITIVE)).ln() / 2.0).max(0.0);
     match fitted {
         Some(fitted) if (least..=most).contains(&fitted) => None,
         Some(fitted) => Some(CountedTrips { value: fitted.clamp(least, most), error: 0.0 }),
