@@ -64,7 +64,7 @@ pub enum NoPrediction {
     NeverVaried(Dimension),
 }
 
-/// What the fitted runs show of the conditions.
+/// Conditions of the fitted runs, and the number of round trips if that is counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measured {
     /// In seconds.

@@ -15,7 +15,7 @@ mod what_if;
 pub const FITTED_ROUNDS: u32 = 200;
 
 pub use conditions::{Dimension, NetworkAndDisk, NoPrediction, TimedRun};
-pub use model::{Model, Prediction};
+pub use model::{FittedRuns, Model, Prediction};
 pub use runs::{TargetMetric, TimedRuns, timed_runs};
 pub use values::{parse_bandwidth, parse_disk, parse_round_trip};
 pub use what_if::{Answer, AssumedChange, what_if};

@@ -48,33 +48,55 @@ pub struct Model {
     trips_error: f64,
 }
 
-impl Model {
+/// Runs of one metric on one target, with a fit of the whole model.
+#[derive(Debug, Clone)]
+pub struct FittedRuns {
+    runs: Vec<TimedRun>,
+    measured: Measured,
+    bytes: Range,
+    fit: Fit<COLUMNS>,
+}
+
+impl FittedRuns {
     /// Fits the model to runs of one epoch, in any order. Runs without a positive round-trip time, bandwidth and time are
-    /// left out. It is meant for a network with the round-trip time `near`: a client may need more round trips over a longer
-    /// one, because what it keeps in memory expires meanwhile.
+    /// left out.
     ///
     /// # Errors
     ///
     /// With too few runs.
-    pub fn fit(runs: &[TimedRun], near: Option<Duration>) -> Result<Self, NoPrediction> {
+    pub fn of(runs: &[TimedRun]) -> Result<Self, NoPrediction> {
         let runs = fitted_runs(runs);
         if runs.len() < MIN_RUNS {
             return Err(NoPrediction::TooFewRuns);
         }
-        let mut measured = Measured::of(&runs).ok_or(NoPrediction::TooFewRuns)?;
+        let measured = Measured::of(&runs).ok_or(NoPrediction::TooFewRuns)?;
         let bytes = runs.iter().map(|run| run.bytes).collect();
         let bytes = Range::of(bytes).ok_or(NoPrediction::TooFewRuns)?;
-        let mut fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
-        let fitted = measured.round_trip.varies().then(|| fit.coefficients[TRIPS]);
-        let near = near.map_or(measured.round_trip.middle, |time| time.as_secs_f64());
-        let trips = trips_of(&nearest(&runs, near), fitted);
-        if let Some(trips) = trips {
-            measured.counted_trips = Some(trips.value);
-            fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
-        }
-        Ok(Self { measured, bytes, fit, trips_error: trips.map_or(0.0, |trips| trips.error) })
+        let fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
+        Ok(Self { runs, measured, bytes, fit })
     }
 
+    /// Returns the model for a network with the round-trip time `near`, or the usual one: a client may need more round trips over
+    /// a longer one, because what it keeps in memory expires meanwhile.
+    pub fn model(&self, near: Option<Duration>) -> Model {
+        let Self { runs, measured, bytes, fit } = self;
+        let fitted = measured.round_trip.varies().then(|| fit.coefficients[TRIPS]);
+        let near = near.map_or(measured.round_trip.middle, |time| time.as_secs_f64());
+        let counted = trips_of(&nearest(runs, near), fitted).and_then(|trips| {
+            let measured = Measured { counted_trips: Some(trips.value), ..*measured };
+            let fit = fit_without_outliers(runs, &measured)?;
+            Some(Model { measured, bytes: *bytes, fit, trips_error: trips.error })
+        });
+        counted.unwrap_or_else(|| Model {
+            measured: *measured,
+            bytes: *bytes,
+            fit: fit.clone(),
+            trips_error: 0.0,
+        })
+    }
+}
+
+impl Model {
     /// Returns the median of the conditions that were measured.
     pub fn usual(&self) -> NetworkAndDisk {
         NetworkAndDisk {
@@ -276,7 +298,7 @@ mod tests {
     #[test]
     fn times_over_other_networks_and_disks_are_predicted() {
         let runs = runs(&[0.5, 1.0, 2.0, 5.0], &[100.0, 300.0, 1000.0], &[Some(0.1), Some(5.0)]);
-        let model = Model::fit(&runs, None).unwrap();
+        let model = fitted(&runs).unwrap();
         assert_covers(&model, environment(20.0, 300.0, Some(5.0)));
         assert_covers(&model, environment(1.0, 20.0, Some(0.1)));
         assert_covers(&model, environment(50.0, 5000.0, Some(15.0)));
@@ -286,11 +308,15 @@ mod tests {
 
     #[test]
     fn a_condition_that_never_varied_is_not_guessed() {
-        let model = Model::fit(&runs(&[0.5, 0.55, 0.6], &[100.0, 1000.0], &[None]), None).unwrap();
+        let model = fitted(&runs(&[0.5, 0.55, 0.6], &[100.0, 1000.0], &[None])).unwrap();
         let refused = |environment| model.predict(environment).unwrap_err();
         assert_eq!(refused(environment(20.0, 300.0, None)), NoPrediction::NeverVaried(Dimension::RoundTrip));
         assert_eq!(refused(environment(0.5, 300.0, Some(1.0))), NoPrediction::NeverVaried(Dimension::Disk));
         assert_covers(&model, environment(0.55, 40.0, None));
+    }
+
+    fn fitted(runs: &[TimedRun]) -> Result<Model, NoPrediction> {
+        FittedRuns::of(runs).map(|fitted| fitted.model(None))
     }
 
     fn with_trips(mut runs: Vec<TimedRun>, least: f64, most: f64) -> Vec<TimedRun> {
@@ -304,12 +330,9 @@ mod tests {
         // The client reads ahead: all bytes are on the way while it waits for the first ones.
         runs.iter_mut().for_each(|run| run.seconds -= 60.0 * run.environment.round_trip.as_secs_f64());
         let far = environment(20.0, 300.0, None);
-        assert_covers(&Model::fit(&runs, None).unwrap(), far);
+        assert_covers(&fitted(&runs).unwrap(), far);
         runs.iter_mut().for_each(|run| run.trips = None);
-        assert!(
-            Model::fit(&runs, None).unwrap().predict(far).unwrap().seconds < 0.5 * truth(far),
-            "no round trips"
-        );
+        assert!(fitted(&runs).unwrap().predict(far).unwrap().seconds < 0.5 * truth(far), "no round trips");
     }
 
     #[test]
@@ -323,7 +346,7 @@ mod tests {
             run.trips = Some(TripsInOrder { least: trips, most: trips });
         }
         let far = environment(20.0, 300.0, None);
-        let found = Model::fit(&runs, Some(far.round_trip)).unwrap().predict(far).unwrap().seconds;
+        let found = FittedRuns::of(&runs).unwrap().model(Some(far.round_trip)).predict(far).unwrap().seconds;
         assert!((found / (truth(far) + 60.0 * 0.02) - 1.0).abs() < 0.05, "{found}");
     }
 
@@ -333,7 +356,7 @@ mod tests {
         let mut runs = with_trips(runs(&[0.5, 1.0, 2.0], &[100.0, 300.0], &[None]), 50.0, 60.0);
         runs.iter_mut().for_each(|run| run.seconds += 200.0 * run.environment.round_trip.as_secs_f64());
         let far = environment(20.0, 300.0, None);
-        let found = Model::fit(&runs, None).unwrap().predict(far).unwrap().seconds;
+        let found = fitted(&runs).unwrap().predict(far).unwrap().seconds;
         assert!((found / truth(far) - 1.0).abs() < 0.25, "{found}");
     }
 
@@ -341,8 +364,8 @@ mod tests {
     fn counted_round_trips_need_no_network_that_varied() {
         let same = runs(&[0.5], &[100.0, 300.0], &[None; 2]);
         let far = environment(20.0, 300.0, None);
-        assert_covers(&Model::fit(&with_trips(same.clone(), 57.0, 63.0), None).unwrap(), far);
-        let vague = Model::fit(&with_trips(same, 40.0, 90.0), None).unwrap().predict(far);
+        assert_covers(&fitted(&with_trips(same.clone(), 57.0, 63.0)).unwrap(), far);
+        let vague = fitted(&with_trips(same, 40.0, 90.0)).unwrap().predict(far);
         assert_eq!(vague.unwrap_err(), NoPrediction::NeverVaried(Dimension::RoundTrip));
     }
 
@@ -355,14 +378,14 @@ mod tests {
             run.seconds *= slowdown;
             run.environment.bytes_per_second /= slowdown;
         }
-        let model = Model::fit(&runs, None).unwrap();
+        let model = fitted(&runs).unwrap();
         let slow = model.predict(environment(1.0, 10.0, None)).unwrap();
         assert!(slow.seconds < 8.0 + 4.0, "10 MB take 8 s at 10 Mbit/s: {slow:?}");
     }
 
     #[test]
     fn more_bandwidth_may_help_nothing() {
-        let model = Model::fit(&runs(&[1.0, 5.0], &[100.0], &[None; 3]), None).unwrap();
+        let model = fitted(&runs(&[1.0, 5.0], &[100.0], &[None; 3])).unwrap();
         let (usual, faster) =
             (model.predict(model.usual()).unwrap(), model.predict(environment(1.0, 1000.0, None)).unwrap());
         assert!(faster.seconds < usual.seconds && faster.high >= truth(environment(1.0, 100.0, None)));
@@ -372,17 +395,17 @@ mod tests {
     fn a_few_runs_in_which_something_else_happened_change_little() {
         let mut runs = runs(&[0.5, 1.0, 2.0, 5.0], &[100.0, 300.0, 1000.0], &[None]);
         runs.iter_mut().step_by(12).for_each(|run| run.seconds *= 8.0);
-        assert_covers(&Model::fit(&runs, None).unwrap(), environment(20.0, 300.0, None));
+        assert_covers(&fitted(&runs).unwrap(), environment(20.0, 300.0, None));
     }
 
     #[test]
     fn too_few_runs_and_impossible_ones_give_no_model() {
         let mut runs = runs(&[1.0, 5.0], &[100.0, 1000.0], &[None]);
         assert_eq!(runs.len(), MIN_RUNS);
-        assert!(Model::fit(&runs, None).is_ok());
+        assert!(fitted(&runs).is_ok());
         runs[0].environment.round_trip = Duration::ZERO;
-        assert_eq!(Model::fit(&runs, None).unwrap_err(), NoPrediction::TooFewRuns);
-        assert_eq!(Model::fit(&[], None).unwrap_err(), NoPrediction::TooFewRuns);
+        assert_eq!(fitted(&runs).unwrap_err(), NoPrediction::TooFewRuns);
+        assert_eq!(fitted(&[]).unwrap_err(), NoPrediction::TooFewRuns);
     }
 
     proptest! {
@@ -400,7 +423,7 @@ mod tests {
                 bytes: seconds.abs(),
                 trips: None,
             }).collect();
-            if let Ok(model) = Model::fit(&runs, None) {
+            if let Ok(model) = fitted(&runs) {
                 let _ = model.predict(environment(20.0, 100.0, Some(5.0)));
                 let _ = model.predict(model.usual());
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::conditions::{NetworkAndDisk, NoPrediction, TimedRun};
-use super::model::{Model, Prediction, fitted_runs};
+use super::model::{FittedRuns, Prediction, fitted_runs};
 use super::runs::{TargetMetric, TimedRuns};
 
 /// Payload share of a bandwidth, because each segment of 1,448 bytes has 90 bytes of headers and gaps on Ethernet.
@@ -40,12 +40,12 @@ pub fn what_if(runs: &TimedRuns, change: AssumedChange) -> Vec<Answer> {
 
 fn answer(key: &TargetMetric, runs: &[TimedRun], change: AssumedChange) -> Answer {
     let (key, count) = (key.clone(), fitted_runs(runs).len());
-    match Model::fit(runs, None) {
+    match FittedRuns::of(runs) {
         Err(reason) => Answer { key, runs: count, usual: None, changed: Err(reason) },
-        Ok(model) => {
+        Ok(fitted) => {
+            let model = fitted.model(None);
             let usual = model.usual();
-            let changed =
-                Model::fit(runs, change.round_trip).and_then(|model| model.predict(change.applied_to(usual)));
+            let changed = fitted.model(change.round_trip).predict(change.applied_to(usual));
             Answer { key, runs: count, usual: model.predict(usual).ok(), changed }
         }
     }
