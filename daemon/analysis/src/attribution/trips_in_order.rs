@@ -19,15 +19,18 @@ pub struct TripsInOrder {
 }
 
 impl TripsInOrder {
-    /// Returns the limits for a phase; `None` if no source counts requests and their times.
+    /// Returns the limits for a phase; `None` if no source counts requests and their times. Over SMB messages are counted, and several
+    /// threads may share a segment, so that only the number of requests is a certain limit.
     pub fn of(phase: &PhaseTimes) -> Option<Self> {
         let requests = Outstanding::of(phase)?;
+        let is_exact = requests.answer_seconds.is_some();
         let total = requests.answer_seconds.or(requests.ticked_seconds)?;
+        let most = if is_exact { requests.round_trips } else { phase.wire_requests? as f64 };
         let threads = threads(phase);
         let computing = computing_seconds(phase.times.as_ref()?)? / threads;
         let waited = total.min(phase.seconds - computing);
         let at_once = if waited > 0.0 { (total / waited).max(threads) } else { threads };
-        Some(Self { least: requests.round_trips / at_once, most: requests.round_trips / threads })
+        Some(Self { least: requests.round_trips / at_once, most: most / threads })
     }
 }
 
@@ -42,7 +45,7 @@ impl Sum for TripsInOrder {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{CallTotals, Protocol};
+    use longhaul_model::CallTotals;
 
     use super::*;
     use crate::attribution::tests::{nfs, smb, with_times};
@@ -79,14 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn requests_over_smb_count_if_the_kernel_times_them() {
+    fn over_smb_the_requests_in_messages_are_a_limit() {
         let timed = smb(answered_in(1_000));
-        assert_eq!(TripsInOrder::of(&timed), None);
+        assert_eq!(TripsInOrder::of(&timed), None, "no times");
         let ticked = with_times(timed, |times| {
             times.requests.answered = Some(180);
-            times.requests.execute_us = Some(3_000_000);
+            times.requests.execute_us = Some(6_900_000);
         });
-        let ticked = PhaseTimes { wire_requests: Some(180), protocol: Some(Protocol::Smb(None)), ..ticked };
-        assert_eq!(limits(&ticked), [60.0, 60.0], "three requests to a message");
+        assert_eq!(limits(&PhaseTimes { wire_requests: Some(180), ..ticked }), [30.0, 180.0]);
     }
 }
