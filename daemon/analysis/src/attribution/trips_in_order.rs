@@ -16,6 +16,8 @@ pub struct TripsInOrder {
     pub least: f64,
     /// Largest number: no requests of one thread overlapped.
     pub most: f64,
+    /// True if each request was timed, so that a message is one request.
+    pub is_exact: bool,
 }
 
 impl TripsInOrder {
@@ -30,15 +32,16 @@ impl TripsInOrder {
         let computing = computing_seconds(phase.times.as_ref()?)? / threads;
         let waited = total.min(phase.seconds - computing);
         let at_once = if waited > 0.0 { (total / waited).max(threads) } else { threads };
-        Some(Self { least: requests.round_trips / at_once, most: most / threads })
+        Some(Self { least: requests.round_trips / at_once, most: most / threads, is_exact })
     }
 }
 
 impl Sum for TripsInOrder {
     fn sum<I: Iterator<Item = Self>>(trips: I) -> Self {
-        trips.fold(Self { least: 0.0, most: 0.0 }, |sum, next| Self {
+        trips.fold(Self { least: 0.0, most: 0.0, is_exact: true }, |sum, next| Self {
             least: sum.least + next.least,
             most: sum.most + next.most,
+            is_exact: sum.is_exact && next.is_exact,
         })
     }
 }

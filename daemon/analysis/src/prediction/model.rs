@@ -15,6 +15,8 @@ const MIN_RUNS: usize = 12;
 const MAX_REACH: f64 = 10.0;
 /// Smallest relative standard deviation of the model itself, however well it fits (docs/validation/what-if.md).
 const MIN_MODEL_ERROR: f64 = 0.03;
+/// Addition to it if no source times each request: the client may need other round trips over a longer network.
+const UNCOUNTED_ERROR: f64 = 0.02;
 /// Addition to it for a task that only transfers bytes: how much of a transfer overlaps with its round trips depends on the
 /// client's read-ahead.
 const TRANSFER_ERROR: f64 = 0.05;
@@ -44,7 +46,7 @@ pub struct Model {
     /// Bytes of the runs.
     bytes: Range,
     fit: Fit<COLUMNS>,
-    /// Relative error of the number of round trips, if it is counted.
+    /// Relative error of the number of round trips, beyond that of the fit.
     trips_error: f64,
 }
 
@@ -82,16 +84,18 @@ impl FittedRuns {
         let Self { runs, measured, bytes, fit } = self;
         let fitted = measured.round_trip.varies().then(|| fit.coefficients[TRIPS]);
         let near = near.map_or(measured.round_trip.middle, |time| time.as_secs_f64());
+        let is_exact = |run: &&TimedRun| run.trips.is_some_and(|trips| trips.is_exact);
+        let uncounted = if runs.iter().filter(is_exact).count() < MIN_RUNS { UNCOUNTED_ERROR } else { 0.0 };
         let counted = trips_of(&nearest(runs, near), fitted).and_then(|trips| {
             let measured = Measured { counted_trips: Some(trips.value), ..*measured };
             let fit = fit_without_outliers(runs, &measured)?;
-            Some(Model { measured, bytes: *bytes, fit, trips_error: trips.error })
+            Some(Model { measured, bytes: *bytes, fit, trips_error: trips.error + uncounted })
         });
         counted.unwrap_or_else(|| Model {
             measured: *measured,
             bytes: *bytes,
             fit: fit.clone(),
-            trips_error: 0.0,
+            trips_error: uncounted,
         })
     }
 }
@@ -320,7 +324,7 @@ mod tests {
     }
 
     fn with_trips(mut runs: Vec<TimedRun>, least: f64, most: f64) -> Vec<TimedRun> {
-        runs.iter_mut().for_each(|run| run.trips = Some(TripsInOrder { least, most }));
+        runs.iter_mut().for_each(|run| run.trips = Some(TripsInOrder { least, most, is_exact: true }));
         runs
     }
 
@@ -343,7 +347,7 @@ mod tests {
             let round_trip = run.environment.round_trip.as_secs_f64();
             let trips = if round_trip > 4e-3 { 120.0 } else { 60.0 };
             run.seconds += (trips - 60.0) * round_trip;
-            run.trips = Some(TripsInOrder { least: trips, most: trips });
+            run.trips = Some(TripsInOrder { least: trips, most: trips, is_exact: true });
         }
         let far = environment(20.0, 300.0, None);
         let found = FittedRuns::of(&runs).unwrap().model(Some(far.round_trip)).predict(far).unwrap().seconds;
