@@ -37,7 +37,7 @@ struct Plain {
     requests: f64,
 }
 
-/// How often quantiles are too far from those of the program.
+/// Numbers of quantiles that were compared, and of those that are too far from the program.
 #[derive(Debug, Default)]
 struct Quantiles {
     compared: usize,
