@@ -32,7 +32,7 @@ const FITTED: [Network; 10] = [
     (1.0, 100),
     (2.5, 100),
 ];
-/// Conditions that are predicted. The model was chosen on the first nine, before the others were tried.
+/// Conditions that are predicted.
 const TRIED: [Network; 17] = [
     (10.0, 1000),
     (25.0, 1000),

@@ -13,8 +13,8 @@ use crate::units;
 
 /// Explains the interval.
 const NOTE: &str = "The range contains the time of a typical run in about 19 of 20 cases. The prediction is fitted to your own rounds: \
-     the time on this computer, round trips, bytes and requests to the disk. Photos and restored files over long, fast networks are the \
-     least certain.";
+     the time on this computer, round trips, bytes and requests to the disk. Photos, restored files and everything over SMB are the least \
+     certain over a network that is much longer than yours.";
 
 /// Heading of the screen.
 const TITLE: &str = "What if";
