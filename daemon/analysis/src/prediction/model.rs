@@ -425,7 +425,11 @@ mod tests {
                 },
                 seconds: *seconds,
                 bytes: seconds.abs(),
-                trips: None,
+                trips: disk.map(|least| TripsInOrder {
+                    least: f64::from(least),
+                    most: f64::from(least) + f64::from(*round_trip),
+                    is_exact: least % 2 == 0,
+                }),
             }).collect();
             if let Ok(model) = fitted(&runs) {
                 let _ = model.predict(environment(20.0, 100.0, Some(5.0)));
