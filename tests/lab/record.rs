@@ -21,7 +21,7 @@ const REPLAYS: [(&str, &str); 5] =
 const SAME_SHARE: f64 = 0.10;
 /// Largest relative error of a replay on another share.
 const OTHER_SHARE: f64 = 0.15;
-/// Relative error from which median or 95th percentile of an operation is too far, on the share where it was recorded.
+/// Largest relative error of median and 95th percentile of an operation, on the share where it was recorded.
 const QUANTILES: f64 = 0.15;
 /// Largest relative error of the number of requests, on the share where it was recorded.
 const REQUESTS: f64 = 0.05;
@@ -83,8 +83,6 @@ fn replays_take_as_long_as_the_programs() {
         ]);
     }
     note(&format!("{quantiles:?}"));
-    // No program is as steady as the limit asks, so its own difference is the measure.
-    findings.check(quantiles.of_replay <= quantiles.of_itself, || format!("{quantiles:?}"));
     assert!(findings.wrong.is_empty(), "{}", findings.wrong.join("\n"));
 }
 
@@ -191,7 +189,7 @@ impl Cell<'_> {
         findings.check(from != to || requests.abs() <= REQUESTS, || what("requests", requests));
     }
 
-    /// Compares median and 95th percentile of each kind of operation that waited for the network.
+    /// Checks median and 95th percentile of each kind of operation that waited for the network.
     fn judge_operations(&self, findings: &mut Findings, quantiles: &mut Quantiles) {
         for share in ["smb3", "nfs3", "nfs4"] {
             let [recorded, again] =
@@ -201,7 +199,7 @@ impl Cell<'_> {
                 let is_it = |row: &&Value| row["operation"] == recorded["operation"];
                 let rows = again.iter().find(is_it).zip(replayed.iter().find(is_it));
                 if let Some((again, replayed)) = rows {
-                    quantiles.add(self.compare_quantiles(share, [recorded, again, replayed], findings));
+                    quantiles.add(self.judge_quantiles(share, [recorded, again, replayed], findings));
                 }
             }
         }
@@ -222,8 +220,8 @@ impl Cell<'_> {
         rows.into_iter().filter(|row| row["run"].as_i64() == last).collect()
     }
 
-    /// Compares the quantiles of an operation: the program recorded twice, and the replay.
-    fn compare_quantiles(&self, share: &str, operations: [&Value; 3], findings: &mut Findings) -> Quantiles {
+    /// Checks the quantiles of an operation: the replay against the program, which was recorded twice.
+    fn judge_quantiles(&self, share: &str, operations: [&Value; 3], findings: &mut Findings) -> Quantiles {
         let Self { delay, program, .. } = self;
         let operation = operations[0]["operation"].as_str().unwrap_or_default();
         let mut found = Quantiles::default();
@@ -241,6 +239,13 @@ impl Cell<'_> {
             found.of_itself += usize::from(is_off(again, first));
             found.of_replay += usize::from(is_off(replay, first) && is_off(replay, again));
             let percent = |one: f64, other: f64| format!("{:+.0} %", error(one, other) * 100.0);
+            // How far the program is from itself is printed beside it, as what can be expected.
+            findings.check(!is_off(replay, first), || {
+                format!(
+                    "{delay}: {program} on {share}: {quantile} of {operation}: {}",
+                    percent(replay, first)
+                )
+            });
             findings.row(&[
                 delay,
                 program,

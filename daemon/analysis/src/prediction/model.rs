@@ -26,6 +26,7 @@ const MAX_TRIPS_ERROR: f64 = 0.1;
 const OUTLIER: f64 = 2.5;
 /// Number of times that outliers are looked for and the model is fitted again.
 const REPETITIONS: usize = 5;
+
 /// Predicted time of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
