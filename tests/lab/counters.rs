@@ -31,6 +31,8 @@ fn counters_match_a_known_transfer() {
     findings.print(&["mount", "what", "source", "moved", "counted", "off", "requests", "used"]);
     phases(&lab, program, &mut findings);
     findings.print(&["target", "phase", "claim", "crossed", "delivered", "found"]);
+    cold_listings(&lab, program, &mut findings);
+    findings.print(&["round", "phase", "requests for names", "requests"]);
     findings.assert(&lab);
 }
 
@@ -144,6 +146,31 @@ fn phases(lab: &Lab, program: &str, findings: &mut Findings) {
         }
     }
     caching(&lab.ask(&format!("{program} runs --summary --database /m/local/c.sqlite")), findings);
+}
+
+/// Checks that a cold folder over SMB is listed by requests in each round. Without eviction the client keeps the listings of the
+/// folders that it saw first: those of the backup, and of the slice that the fifth round uses again.
+fn cold_listings(lab: &Lab, program: &str, findings: &mut Findings) {
+    let output = lab.run(&format!(
+        "printf '[folder-index]\nfiles = 200\n' >/m/local/l.toml && {program} --config /m/local/l.toml run --database /m/local/l.sqlite \
+         --scale quick --workload folder-index --workload incremental-backup --rounds 5 --json --target smb3=/m/smb3/media"
+    ));
+    let lines = json_lines(&text(&output));
+    let phases = lines.iter().filter(|value| value["type"] == "run").flat_map(|run| {
+        let phases = run["phases"].as_array().into_iter().flatten();
+        phases.map(|phase| (run["round"].to_string(), phase))
+    });
+    let lists = |phase: &Value| ["open-folder", "walk", "scan"].iter().any(|name| phase["name"] == *name);
+    let cold: Vec<(String, &Value)> =
+        phases.filter(|(_, phase)| phase["cache"] == "cold" && lists(phase)).collect();
+    findings.check(cold.len() == 15, || format!("{} cold phases: {}", cold.len(), text(&output)));
+    for (round, phase) in cold {
+        let (name, wire) = (phase["name"].as_str().unwrap_or("-"), &phase["wire"]);
+        findings.check(wire["listings"].as_u64() > Some(0), || {
+            format!("round {round}: the cold {name} asked for no names: {wire}")
+        });
+        findings.row(&[&round, name, &wire["listings"].to_string(), &wire["requests"].to_string()]);
+    }
 }
 
 /// Checks that the summary says for each target if the client caches its data.

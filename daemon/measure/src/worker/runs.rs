@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::failure_report::{from_panic, from_run, from_sleep};
 use super::message::{Assignment, FailureReport, RunReport};
 use super::state::Worker;
+use super::target_mount::TargetMount;
 use crate::error::RunError;
 use crate::local_folder;
 use crate::platform::{self, IoPolicy, SYSTEM, Space};
@@ -74,6 +75,7 @@ impl Worker {
             rotation: assignment.rotation,
             seed: assignment.seed,
             now: platform::wall_clock(),
+            keeps_listings: self.mount.borrow().as_ref().is_some_and(TargetMount::keeps_listings),
         }
     }
 

@@ -23,4 +23,9 @@ impl TargetMount {
         let server = platform::server_address(&mount);
         Self { mount: Mount { server, ..mount }, protocol, negotiated }
     }
+
+    /// Returns whether the client may keep listings of folders under leases of the server. False if that is not known.
+    pub fn keeps_listings(&self) -> bool {
+        self.negotiated.get("directory-leases").is_some_and(|leases| leases == "granted")
+    }
 }

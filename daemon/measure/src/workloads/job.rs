@@ -29,6 +29,8 @@ pub struct Job<'run> {
     pub seed: u64,
     /// Start of the run.
     pub now: Timestamp,
+    /// True if the client keeps the listings of some folders of the target for as long as the server tells it of changes.
+    pub keeps_listings: bool,
 }
 
 impl Job<'_> {

@@ -280,3 +280,38 @@ fn data_is_known_to_be_good_only_if_it_was_written_before() {
     asked.assert_ok();
     assert_eq!(found, [Some(at_day(2)), None, None]);
 }
+
+#[test]
+fn every_folder_is_changed_for_a_moment_where_the_client_keeps_listings() {
+    for keeps_listings in [true, false] {
+        let mut world = World::with_small_tree();
+        world.keeps_listings = keeps_listings;
+        let tasks = ["folder-index", "incremental-backup"];
+        tasks.iter().for_each(|task| drop(world.run(task, 0).assert_ok()));
+        let trees = ["folder-index/15-0", "incremental-backup/600"].map(|name| world.path(name));
+        let folders: Vec<PathBuf> = trees.iter().flat_map(|tree| folders_below(tree)).collect();
+        for folder in &folders {
+            File::open(folder).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        tasks.iter().for_each(|task| drop(world.run(task, 1).assert_ok()));
+        let is_changed = |folder: &&PathBuf| modified(folder) > SystemTime::UNIX_EPOCH;
+        let changed = folders.iter().filter(is_changed).count();
+        // The second backup changes a few folders in any case.
+        assert_eq!(changed == folders.len(), keeps_listings, "{changed} of {}", folders.len());
+        let left: Vec<PathBuf> = trees.iter().flat_map(|tree| folders_below(tree)).collect();
+        assert_eq!(left, folders);
+    }
+}
+
+fn modified(path: &Path) -> SystemTime {
+    path.metadata().unwrap().modified().unwrap()
+}
+
+/// Returns a folder and all folders below it.
+fn folders_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut inside: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    inside.sort();
+    let below = inside.iter().flat_map(|path| folders_below(path));
+    std::iter::once(folder.to_owned()).chain(below).collect()
+}

@@ -14,13 +14,21 @@ pub struct World {
     local: tempfile::TempDir,
     target_name: TargetName,
     pub settings: Settings,
+    /// True if the client keeps listings.
+    pub keeps_listings: bool,
 }
 
 impl World {
     pub fn new() -> Self {
         let folder = || tempfile::tempdir().unwrap();
         let settings = Settings { reserve: FreeSpaceReserve::NONE, ..Settings::default() };
-        Self { target: folder(), local: folder(), target_name: "nas".parse().unwrap(), settings }
+        Self {
+            target: folder(),
+            local: folder(),
+            target_name: "nas".parse().unwrap(),
+            settings,
+            keeps_listings: false,
+        }
     }
 
     fn location(&self) -> SandboxLocation<'_> {
@@ -48,6 +56,7 @@ impl World {
             rotation: 0,
             seed: 7,
             now: Timestamp::UNIX_EPOCH,
+            keeps_listings: self.keeps_listings,
         }
     }
 }

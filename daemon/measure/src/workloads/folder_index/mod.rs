@@ -16,6 +16,7 @@ use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 
 use super::job::Job;
+use super::listings::evict_listings;
 use super::workload::{ContentLookup, Workload};
 use crate::error::RunError;
 use crate::platform::{Access, EntryKind, LISTS_ATTRIBUTES, ListingFields};
@@ -91,7 +92,10 @@ impl Workload for FolderIndex {
         trees.slice(files, slice).set_used(job.now);
         job.sandbox.record_entry(self.folder(), &trees, &job.untimed())?;
         let visit = TreeVisit::open(job, tree(files, slice), &slice_name(files, slice), state);
-        let result = visit.and_then(|visit| visit.run_phases(job));
+        let result = visit.and_then(|visit| {
+            visit.run_phases(job)?;
+            evict_listings(job, &visit.root)
+        });
         if result.as_ref().is_err_and(RunError::invalidates_corpus) {
             trees.slice(files, slice).built = 0;
             job.sandbox.record_entry(self.folder(), &trees, &job.untimed())?;

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::job::Job;
+use super::listings::evict_listings;
 use super::workload::{ContentLookup, Workload};
 use crate::checks::integrity::{KnownContent, WriteTimes};
 use crate::error::RunError;
@@ -177,7 +178,8 @@ impl Workload for IncrementalBackup {
         state.unfinished = false;
         let generation = state.generation;
         destinations.write_times.entry(source.files).or_default().record(generation, job.now);
-        job.sandbox.record_entry(self.name(), &destinations, &job.untimed())
+        job.sandbox.record_entry(self.name(), &destinations, &job.untimed())?;
+        evict_listings(job, &destination_folder(&job.untimed(), job, &source)?)
     }
 }
 

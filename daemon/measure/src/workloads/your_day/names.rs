@@ -126,11 +126,6 @@ impl Paths {
         NameBelow { parent, name: self.text(place.name, place.end) }
     }
 
-    /// Returns a name that no node has, and that is recognized as one of longhaul's.
-    pub fn unused_name(&self) -> CString {
-        CString::new(format!("n{}.tmp", self.spans.len())).expect("the name contains no NUL")
-    }
-
     fn text(&self, begin: usize, end: usize) -> &CStr {
         CStr::from_bytes_with_nul(&self.bytes[begin..end]).expect("each path ends with its only NUL")
     }

@@ -13,7 +13,7 @@ use super::names::{is_slice_name, parse_name, slice_name};
 use crate::error::RunError;
 use crate::platform::{Access, EntryKind, ListingFields, NameChange};
 use crate::timed_fs::{Answer, Folder, ListingBuffer, TimedFs};
-use crate::workloads::Job;
+use crate::workloads::{Job, change_for_a_moment};
 use longhaul_corpus::slices::{DEFAULT_SLICES, Slice, slice_for_rotation};
 use longhaul_model::{Operation, Progress};
 use longhaul_recording::plan::PlannedNode;
@@ -278,20 +278,17 @@ impl<'a> SliceTree<'a> {
         Ok(all_gone)
     }
 
-    /// Changes each folder for a moment. An SMB client keeps the names of the 16 folders that it listed first for as long as the server
-    /// tells it of changes (Linux 6.1, `fs/cifs/cached_dir.c`): it would list them without a request, and then ask for each file.
+    /// Changes each folder for a moment. An SMB client would list some of them without a request, and then ask for each file.
     fn evict_listings(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
         let is_folder = |(_, node): &(NodeNumber, &PlannedNode)| node.initial == InitialState::Folder;
         let below = self.nodes().filter(is_folder).map(|(node, _)| node);
         let folders: Vec<NodeNumber> = std::iter::once(NodeNumber(0)).chain(below).collect();
-        let passing = self.day.paths.unused_name();
         context.run_parallel(BUILD_THREADS, &folders, |context, folder| {
             let path = self.day.paths.path(*folder);
-            let Answer::Done(folder) = context.open_folder_below(&self.root, path)? else { return Ok(()) };
-            if let Answer::Done(file) = context.create_below(&folder, &passing, Access::Write)? {
-                context.close(file)?;
+            match context.open_folder_below(&self.root, path)? {
+                Answer::Done(folder) => change_for_a_moment(context, &folder),
+                _ => Ok(()),
             }
-            super::super::unlink_leftover(context, &folder, &passing)
         })
     }
 
