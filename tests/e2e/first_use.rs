@@ -386,6 +386,26 @@ fn operation_limit_is_respected_and_opens_an_epoch() {
     assert_ne!(free["epoch"], limited["epoch"], "limited runs are never pooled with others");
 }
 
+#[test]
+fn other_test_data_open_an_epoch() {
+    let place = Place::new();
+    let target = place.folder("share");
+    let epoch = |settings: &str| {
+        place.configure(settings);
+        place.run(&["folder-index"], &[("share", &target)]).expect(0).run_on("share")["epoch"]
+            .as_u64()
+            .unwrap()
+    };
+    let settings = [
+        "[folder-index]\nfiles = 200\n",
+        "[folder-index]\nfiles = 201\n",
+        "[folder-index]\nfiles = 201\n[time-machine]\nband-mebibytes = 8\n",
+        "[folder-index]\nfiles = 201\n[time-machine]\nband-mebibytes = 16\n",
+    ];
+    // 8 MiB are the default.
+    assert_eq!(settings.map(epoch), [1, 2, 2, 3]);
+}
+
 fn operations(phase: &Value) -> f64 {
     let all = phase["ops"].as_array().unwrap().iter();
     all.filter(|op| op["op"] != "decode").map(|op| op["count"].as_f64().unwrap()).sum()

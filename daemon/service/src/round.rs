@@ -366,6 +366,7 @@ impl RoundRunner<'_> {
         if conditions.negotiated.is_empty() {
             conditions.negotiated = worker.negotiated.clone();
         }
+        conditions.negotiated.extend(self.tasks.settings.options());
         Run {
             round: start.round,
             slot: start.slot,

@@ -14,10 +14,6 @@ use crate::timed_fs::{Session, timed_fs_overhead_ns};
 use crate::workloads::{Job, Workload};
 use longhaul_model::{Conditions, SLEPT_NS};
 
-/// Key of the rate limit (operations per second) in the negotiated options. Because these options distinguish
-/// epochs, runs with a rate limit are never pooled with other runs.
-const RATE_LIMIT_KEY: &str = "longhaul-operations-per-second";
-
 impl Worker {
     /// Calls `work` with the workload and the job of an assignment. A panic in `work` is returned as a failure
     /// report, so that the worker continues.
@@ -103,9 +99,6 @@ impl Worker {
         self.stop.set_rate_limit(assignment.settings.operations_per_second);
         let session = Session::new(&self.recorder, &self.stop, self);
         let mut conditions = self.conditions();
-        if let Some(limit) = assignment.settings.operations_per_second {
-            conditions.negotiated.insert(RATE_LIMIT_KEY.to_owned(), limit.to_string());
-        }
         // The monotonic clock stops during sleep, so a run that spans sleep would look faster than it was.
         let asleep = platform::asleep_ns();
         let mut result = self.with_job(assignment, &session, |workload, job| {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use longhaul_corpus::slices::DEFAULT_SLICES;
-use longhaul_model::FreeSpaceReserve;
+use longhaul_model::{FreeSpaceReserve, LONGHAUL_KEY_PREFIX, NegotiatedOptions};
 
 /// The settings that all workloads share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,21 @@ pub enum SliceSelection {
     One,
     /// All slices. Used when a user starts a single run.
     All,
+}
+
+impl Settings {
+    /// Returns the settings that change what a run does, as options that distinguish epochs, so that runs before and after a change of
+    /// them are never pooled. One at its default is left out.
+    pub fn options(&self) -> NegotiatedOptions {
+        let band = Some(self.band_bytes).filter(|bytes| *bytes != Self::default().band_bytes);
+        let options = [
+            ("operations-per-second", self.operations_per_second.map(u64::from)),
+            ("tree-files", self.tree_files),
+            ("band-bytes", band),
+        ];
+        let chosen = options.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        chosen.map(|(name, value)| (format!("{LONGHAUL_KEY_PREFIX}{name}"), value.to_string())).collect()
+    }
 }
 
 impl Default for Settings {
