@@ -120,6 +120,9 @@ fn check(output: &CommandOutput, setup: &HungRun) {
         assert_eq!(run["seconds"], f64::from(CAP), "censored at the cap");
     }
     check_partial_results(&hung[0]);
+    // The settings of a task are options of the run also if its worker could not report them.
+    let epochs: Vec<Value> = output.runs_on("stuck").iter().map(|run| run["epoch"].clone()).collect();
+    assert!(epochs.iter().all(|epoch| *epoch == epochs[0]), "{epochs:?}");
 }
 
 /// Checks that the phases before the hang are complete, and that the interrupted phase has its operations but no
