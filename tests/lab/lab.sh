@@ -51,7 +51,7 @@ export ROOT RUN KER
 
 CORE="bash coreutils dash debianutils sed grep gawk findutils tar gzip diffutils base-files base-passwd libc-bin
  util-linux mount procps hostname netbase kmod iproute2 iputils-ping e2fsprogs python3-minimal libpython3-stdlib attr acl strace tcpdump"
-NAS="$CORE samba samba-common-bin nfs-kernel-server nfs-common"
+NAS="$CORE samba samba-common-bin nfs-kernel-server nfs-common snmpd prometheus-node-exporter"
 # gvfs is from bookworm, because gvfsd-afp of trixie (1.57.2) crashes after a few file creations
 CLIENT="$CORE cifs-utils nfs-common smbclient keyutils gvfs-fuse gvfs-backends libglib2.0-bin fuse3 dbus-daemon dbus-bin fio dmsetup ethtool"
 

@@ -11,6 +11,7 @@
 //! `LONGHAUL_WHY_AGAIN` is the copy of a database that the test left before: its runs are judged again, without machines.
 
 mod faults;
+mod readings;
 mod runs;
 mod score;
 
