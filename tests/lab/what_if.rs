@@ -118,7 +118,7 @@ fn measure(share: &str, export: &Path) {
     let arguments = [share, &list(&FITTED.repeat(REPETITIONS)), &list(&TRIED.repeat(REPETITIONS))];
     let script = "what_if.sh";
     let output =
-        Simulation { script, arguments: &arguments, mounts: share, export, limit_seconds: 3600 }.run();
+        Simulation { script, arguments: &arguments, mounts: share, export, limit_seconds: 7200 }.run();
     assert!(output.status.success(), "{share}: {}", text(&output));
 }
 
