@@ -285,10 +285,7 @@ impl<'a> SliceTree<'a> {
         let folders: Vec<NodeNumber> = std::iter::once(NodeNumber(0)).chain(below).collect();
         context.run_parallel(BUILD_THREADS, &folders, |context, folder| {
             let path = self.day.paths.path(*folder);
-            match context.open_folder_below(&self.root, path)? {
-                Answer::Done(folder) => change_for_a_moment(context, &folder),
-                _ => Ok(()),
-            }
+            change_for_a_moment(context, &self.root, path)
         })
     }
 
