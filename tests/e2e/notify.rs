@@ -120,8 +120,7 @@ fn message_survives_an_outage_and_a_restart_once() {
     });
     daemon.kill();
 
-    drop(reserved);
-    let receiver = WebhookReceiver::start_on(port);
+    let receiver = WebhookReceiver::start_on(reserved);
     let daemon = Daemon::start(&place);
     machine::wait_until("the message", || !receiver.titles().is_empty());
     daemon.wait_for("the delivery", |status| *channel(status, "sent") == 1);

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::net::TcpSocket;
+use tokio::runtime::Builder;
 
 /// Time for which a silent receiver keeps a connection.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -41,9 +43,11 @@ impl WebhookReceiver {
         )
     }
 
-    /// Starts a receiver that accepts everything, on a port that was free before.
-    pub fn start_on(port: u16) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    /// Starts a receiver that accepts everything, on a socket that is bound, so that no other test has its port.
+    pub fn start_on(socket: TcpSocket) -> Self {
+        let runtime = Builder::new_current_thread().enable_io().build().unwrap();
+        let listener = runtime.block_on(async { socket.listen(16).unwrap().into_std().unwrap() });
+        listener.set_nonblocking(false).unwrap();
         Self::serve(listener, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }
 
