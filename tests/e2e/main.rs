@@ -15,6 +15,7 @@ mod daemon_faults;
 mod daemon_process;
 mod database;
 mod demo;
+mod epochs;
 mod export;
 mod fidelity;
 mod first_use;

@@ -152,8 +152,8 @@ fn phases(lab: &Lab, program: &str, findings: &mut Findings) {
 /// folders that it saw first: those of the backup, and of the slice that the fifth round uses again.
 fn cold_listings(lab: &Lab, program: &str, findings: &mut Findings) {
     let output = lab.run(&format!(
-        "printf '[folder-index]\nfiles = 200\n' >/m/local/l.toml && {program} --config /m/local/l.toml run --database /m/local/l.sqlite \
-         --scale quick --workload folder-index --workload incremental-backup --rounds 5 --json --target smb3=/m/smb3/media"
+        "printf '[folder-index]\nfiles = 200\n' >/m/local/l.toml && \
+         {program} --config /m/local/l.toml run --database /m/local/l.sqlite --scale quick --workload folder-index --workload incremental-backup --rounds 5 --json --target smb3=/m/smb3/media"
     ));
     let lines = json_lines(&text(&output));
     let phases = lines.iter().filter(|value| value["type"] == "run").flat_map(|run| {

@@ -95,8 +95,7 @@ impl Case<'_> {
         match self.fault {
             Fault::Disk(_) if seconds >= LONG_RUN => &self.reading.largest[..1],
             Fault::Disk(_) => self.reading.largest,
-            // Where the fault adds little, nothing may stand out.
-            _ => &["server", "-"],
+            _ => &["server"],
         }
     }
 
